@@ -1,0 +1,21 @@
+//! The graph language: documents with source positions, SimpleSchema, `${}`, CEL, static checks, expansion,
+//! evaluation and order. Pure: no I/O, no clock, no environment.
+//!
+//! The way through: [`yaml::parse`] makes [`yaml::Node`]s from text; [`definition::Definitions::load`] makes graph
+//! definitions from those; [`documents`] sorts user documents; [`expansion::expand`] turns one instance into a
+//! [`expansion::Graph`]; [`evaluation::evaluate`] says, from what has been observed so far, what each node wants.
+
+pub mod catalog;
+pub mod definition;
+pub mod diagnostic;
+pub mod documents;
+pub mod evaluation;
+pub mod expansion;
+pub mod expression;
+pub mod identity;
+pub mod scan;
+pub mod schema;
+pub mod simple_schema;
+pub mod template;
+pub mod tree;
+pub mod yaml;
