@@ -1,1 +1,1 @@
-//! argocd
+//! The Argo CD client: clusters over its REST API.

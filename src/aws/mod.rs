@@ -1,1 +1,9 @@
-//! aws
+//! AWS: sessions, readers and writers, rate limits, error translation, tags.
+//!
+//! Each service has a *reader* and a *writer*: structs with one inherent method per operation used; the SDK client
+//! inside is private. Readers keep the SDK's standard retry. Writers make one attempt, and each of their methods
+//! consumes a [`Permit`](crate::state::journal::Permit): a change without a record does not compile.
+
+pub mod error;
+pub mod identity;
+pub mod sessions;

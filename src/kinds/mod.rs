@@ -1,1 +1,5 @@
-//! kinds
+//! The kinds: one file each. What the graph language knows of them comes from [`catalog`]; what the engine does with them
+//! goes through [`kind::Kind`].
+
+pub mod kind;
+pub mod recorder;

@@ -1,0 +1,216 @@
+//! The interface between the engine and the kinds.
+
+use super::recorder::Recorder;
+use crate::aws::error::CallError;
+use crate::graph::catalog::{ImpossibleValue, KindDescription};
+use crate::graph::identity::{Address, Identity};
+use crate::state::error::StateError;
+use crate::state::file::{Begin, Record, RoleUsed};
+use futures::future::BoxFuture;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// One object that a kind works on, and everything it needs for that.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// The object.
+    pub identity: Identity,
+    /// Where it sits.
+    pub address: Address,
+    /// `aws`, `aws-cn`, `aws-us-gov`.
+    pub partition: String,
+    /// The role that reaches its account.
+    pub role: Option<RoleUsed>,
+    /// The marks that make it ours.
+    pub marks: Marks,
+    /// Tags that settings put on everything (a tag of the same key in the spec wins).
+    pub default_tags: BTreeMap<String, String>,
+    /// Settings for IAM roles: `rolePath`, `permissionsBoundary`, where the spec says nothing.
+    pub role_path: Option<String>,
+    /// See `role_path`.
+    pub permissions_boundary: Option<String>,
+    /// Identities that the record of this object depends on.
+    pub dependencies: Vec<Identity>,
+}
+
+/// What tells our objects from those of others: tags on AWS, annotations in Argo CD.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marks {
+    /// `fleetctl:lineage`: lineage of the state.
+    pub lineage: String,
+    /// `fleetctl:instance`: `argocd/EksCluster/workload-cluster1`.
+    pub instance: String,
+    /// `fleetctl:address`.
+    pub address: String,
+}
+
+/// An object as AWS has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observed {
+    /// What AWS knows it by (see [`Record::id`]).
+    pub id: String,
+    /// `spec` in ACK's shape, as read back. For the registration: `metadata` (labels, annotations), `stringData`.
+    pub spec: Value,
+    /// `status` in ACK's shape: `ackResourceMetadata`, the kind's own fields, without `conditions` (the engine adds
+    /// those).
+    pub status: Value,
+    /// All tags (annotations for the registration), ours and others'.
+    pub tags: BTreeMap<String, String>,
+    /// How it is.
+    pub readiness: Readiness,
+}
+
+impl Observed {
+    /// Whose object this is.
+    pub fn owner(&self, _marks: &Marks) -> Owner {
+        todo!()
+    }
+}
+
+/// Whose object something is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// Our lineage.
+    Ours,
+    /// Another lineage, which the text names.
+    Other(String),
+    /// No lineage at all.
+    Nobody,
+}
+
+/// How an object is, seen from AWS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Readiness {
+    /// Usable.
+    Ready,
+    /// On its way; the text is AWS's state: `CREATING`, `pending`.
+    Waiting(String),
+    /// It will never be ready by itself.
+    Failed {
+        /// AWS's code.
+        code: String,
+        /// AWS's message.
+        message: String,
+    },
+    /// It is going away.
+    Deleting,
+}
+
+/// How one field of a live object may be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changeability {
+    /// By [`Kind::configure`].
+    InPlace,
+    /// Only by making a new object.
+    Replacement,
+    /// AWS could do it, but fleetctl does not carry it out yet.
+    NotCarriedOut,
+}
+
+/// A difference between desired and observed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldChange {
+    /// `spec.tags[Name]`, `spec.version`.
+    pub path: String,
+    /// What is there.
+    pub before: Value,
+    /// What is wanted.
+    pub after: Value,
+    /// How it may be changed.
+    pub changeability: Changeability,
+    /// Why not in place, for the others: `the CIDR of a subnet cannot be changed`.
+    pub reason: Option<&'static str>,
+}
+
+/// How long things usually take, before past runs are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Typical {
+    /// From the create call until ready.
+    pub create: Duration,
+    /// From the delete call until gone.
+    pub delete: Duration,
+    /// After this long something is wrong: the wait ends with an error that says how to go on.
+    pub limit: Duration,
+}
+
+/// Why a step did not get done.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// AWS refused, and repeating will not help (or was repeated long enough).
+    #[error(transparent)]
+    Refused(CallError),
+    /// The reply was lost. The begin entry stays open; the engine looks before anything else is done to the object.
+    #[error("the reply was lost: {0}")]
+    Unclear(CallError),
+    /// The object is somebody else's.
+    #[error("{0}")]
+    NotOurs(String),
+    /// The record could not be written; nothing was called.
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+/// What fleetctl does with objects of one kind. Everything is safe to repeat.
+pub trait Kind: Send + Sync {
+    /// What the graph language knows of it.
+    fn description(&self) -> &KindDescription;
+
+    /// See [`crate::graph::catalog::Catalog::impossible_values`].
+    fn impossible_values(&self, object: &Value) -> Vec<ImpossibleValue>;
+
+    /// How long things usually take.
+    fn typical(&self) -> Typical;
+
+    /// The differences that matter between what is wanted and what is there. Only what the user set counts, and what
+    /// ACK enforces when absent (ack.md 0). `desired` is the rendered object with its known leaves; `applied` what this
+    /// state last applied, for fields that AWS does not give back. Pure.
+    fn compare(&self, subject: &Subject, desired: &Value, observed: &Observed, applied: Option<&Value>) -> Vec<FieldChange>;
+
+    /// The object that `desired` would make, if it is there already: by name where names are unique, else by our
+    /// lineage and address tags. At most one; `None` means that AWS knows none (absence counts by the visibility rule,
+    /// which is the engine's).
+    fn find<'a>(&'a self, cloud: &'a Cloud, subject: &'a Subject, desired: &'a Value) -> BoxFuture<'a, Result<Option<Observed>, CallError>>;
+
+    /// The object of a record. `None` when AWS says that it is not there (a deleted NAT gateway counts as not there).
+    fn read<'a>(&'a self, cloud: &'a Cloud, subject: &'a Subject, record: &'a Record) -> BoxFuture<'a, Result<Option<Observed>, CallError>>;
+
+    /// Makes the object: one call, tags with it. The record is in the journal when this returns.
+    fn create<'a>(&'a self, cloud: &'a Cloud, recorder: &'a Recorder, subject: &'a Subject, desired: &'a Value) -> BoxFuture<'a, Result<Record, StepError>>;
+
+    /// Makes the calls, and only those, that bring the object from what was observed to what is wanted. Right after
+    /// `create` the engine passes what `create` returned as observed, without reading again.
+    fn configure<'a>(
+        &'a self,
+        cloud: &'a Cloud,
+        recorder: &'a Recorder,
+        subject: &'a Subject,
+        desired: &'a Value,
+        observed: &'a Observed,
+    ) -> BoxFuture<'a, Result<(), StepError>>;
+
+    /// Sends the delete call (and those that must come before it: detach, disassociate). NotFound is success.
+    fn delete<'a>(&'a self, cloud: &'a Cloud, recorder: &'a Recorder, subject: &'a Subject, record: &'a Record) -> BoxFuture<'a, Result<(), StepError>>;
+
+    /// Whether AWS takes the object away together with another one (an add-on with its cluster): kind and the path of
+    /// the record's applied object that names it. Destroy does not delete it by itself then.
+    fn goes_with(&self) -> Option<GoesWith> {
+        None
+    }
+}
+
+/// The object that takes another one away with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GoesWith {
+    /// Kind of the object that takes it away.
+    pub kind: &'static str,
+    /// Path below the applied object that holds that object's `spec.name`.
+    pub path: &'static str,
+}
+
+/// The services, for one account and region, that kinds call.
+#[derive(Debug)]
+pub struct Cloud {}
+
+/// What the engine knows of a begin entry that has no end: used by `find` for crash recovery.
+pub type OpenEntry = Begin;
