@@ -5,6 +5,9 @@
 //! [`refresh`] reads what is there; [`plan::plan`] says what has to change; [`run`] carries it out. Destroy goes from the
 //! state alone.
 
+pub mod api;
 pub mod events;
 pub mod plan;
 pub mod report;
+pub mod stop;
+pub mod work;
