@@ -6,8 +6,26 @@
 //! state alone.
 
 pub mod api;
+mod apply;
+mod clouds;
+mod context;
+mod destroy;
 pub mod events;
+mod inputs;
+mod look;
+mod object;
+mod pace;
 pub mod plan;
+mod place;
+pub mod planner;
+mod refresh;
+mod removal;
 pub mod report;
+mod resolve;
+mod run;
+mod status;
 pub mod stop;
 pub mod work;
+
+pub use apply::Apply;
+pub use destroy::Destroy;

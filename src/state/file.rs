@@ -67,7 +67,7 @@ impl std::fmt::Display for InstanceKey {
 }
 
 /// The definitions that were used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DefinitionsUsed {
     /// `built-in`, or the folder.

@@ -1,0 +1,11 @@
+//! Integration tests: the real binary against the local AWS of `localstack/`, two accounts, real HTTP.
+//!
+//! One emulator serves the whole test run; every test has accounts, an Argo CD double, a proxy and a state folder of its
+//! own, so tests run side by side.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr, missing_docs)]
+
+mod support;
+
+mod apply;
+mod documents;
