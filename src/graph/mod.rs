@@ -17,6 +17,7 @@ pub(crate) mod path;
 pub mod scan;
 pub mod schema;
 pub mod simple_schema;
+mod stack;
 pub mod template;
 pub mod tree;
 pub(crate) mod walk;
