@@ -1,18 +1,15 @@
 //! Paths as text: `spec.routes[0].natGatewayID`; `[]` stands for any item of a list, keys with dots are quoted.
 
 use super::expression::{Read, Segment};
+use super::tree::{push_field, push_index};
 
 /// A path as text.
 pub(crate) fn text(path: &[Segment]) -> String {
     let mut out = String::new();
     for segment in path {
         match segment {
-            Segment::Field(name) => push_key(&mut out, name),
-            Segment::Index(index) => {
-                out.push('[');
-                out.push_str(&index.to_string());
-                out.push(']');
-            }
+            Segment::Field(name) => push_field(&mut out, name),
+            Segment::Index(index) => push_index(&mut out, *index),
         }
     }
     out
@@ -28,24 +25,10 @@ pub(crate) fn read_text(read: &Read) -> String {
     }
 }
 
-/// Adds a key to a path.
-pub(crate) fn push_key(out: &mut String, key: &str) {
-    if key.is_empty() || key.contains(['.', '[', '"']) {
-        out.push_str("[\"");
-        out.push_str(&key.replace('\\', "\\\\").replace('"', "\\\""));
-        out.push_str("\"]");
-        return;
-    }
-    if !out.is_empty() {
-        out.push('.');
-    }
-    out.push_str(key);
-}
-
 /// The path with a key below it.
 pub(crate) fn child(path: &str, key: &str) -> String {
     let mut out = path.to_owned();
-    push_key(&mut out, key);
+    push_field(&mut out, key);
     out
 }
 
@@ -55,9 +38,8 @@ pub(crate) fn parse(text: &str) -> Vec<Segment> {
     let mut rest = text;
     while !rest.is_empty() {
         rest = rest.strip_prefix('.').unwrap_or(rest);
-        if let Some(quoted) = rest.strip_prefix("[\"") {
-            let (key, after) = quoted_key(quoted);
-            out.push(Segment::Field(key));
+        if let Some((key, after)) = rest.strip_prefix("[\"").and_then(|inner| inner.split_once("\"]")) {
+            out.push(Segment::Field(key.to_owned()));
             rest = after;
         } else if let Some((index, after)) = rest.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
             out.push(Segment::Index(index.parse().unwrap_or(0)));
@@ -70,20 +52,6 @@ pub(crate) fn parse(text: &str) -> Vec<Segment> {
         }
     }
     out
-}
-
-/// A quoted key up to its closing `"]`, and what follows.
-fn quoted_key(text: &str) -> (String, &str) {
-    let mut key = String::new();
-    let mut characters = text.char_indices();
-    while let Some((at, c)) = characters.next() {
-        match c {
-            '\\' => key.extend(characters.next().map(|(_, escaped)| escaped)),
-            '"' => return (key, text[at + 1..].strip_prefix(']').unwrap_or("")),
-            other => key.push(other),
-        }
-    }
-    (key, "")
 }
 
 /// The same path with `[]` in place of item numbers.

@@ -137,11 +137,6 @@ pub(crate) fn step<'v>(value: &'v Value, segment: &Segment) -> Option<&'v Value>
     }
 }
 
-/// The value at a path of a value.
-pub(crate) fn value_at<'v>(value: &'v Value, path: &[Segment]) -> Option<&'v Value> {
-    path.iter().try_fold(value, step)
-}
-
 /// The first unknown leaf of a tree.
 pub(crate) fn first_unknown(tree: &Tree) -> Option<&Unknown> {
     match tree {

@@ -11,9 +11,9 @@ use crate::graph::yaml::{Node, NodeValue};
 use indexmap::IndexMap;
 
 /// apiVersion of graph definitions.
-pub(super) const API_VERSION: &str = "kro.run/v1alpha1";
+pub(crate) const API_VERSION: &str = "kro.run/v1alpha1";
 /// Their kind.
-pub(super) const KIND: &str = "ResourceGraphDefinition";
+pub(crate) const KIND: &str = "ResourceGraphDefinition";
 
 const ENVELOPE: &[&str] = &["apiVersion", "kind", "metadata", "spec", "status"];
 const SPEC: &[&str] = &["schema", "resources"];
@@ -154,7 +154,7 @@ pub(super) fn shown(node: &Node) -> String {
 }
 
 /// Reports fields that are not allowed.
-pub(super) fn unknown_fields(node: &Node, allowed: &[&str], place: &str, errors: &mut Vec<Diagnostic>) {
+pub(crate) fn unknown_fields(node: &Node, allowed: &[&str], place: &str, errors: &mut Vec<Diagnostic>) {
     for (key, _) in node.entries() {
         if !allowed.contains(&key.text.as_str()) {
             errors.push(

@@ -20,7 +20,10 @@ use super::yaml::Node;
 use indexmap::IndexMap;
 
 pub use super::yaml::Key;
-pub(crate) use order::{Unordered, delete_layers, topological};
+pub(crate) use checks::unknown_kind;
+pub(crate) use load::{API_VERSION, KIND, unknown_fields};
+pub(crate) use naming::is_dns_name;
+pub(crate) use order::{delete_layers, topological};
 
 /// All graph definitions in use, by the kind they define; kinds used by others come first.
 #[derive(Debug, Default)]
