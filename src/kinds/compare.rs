@@ -75,17 +75,20 @@ pub struct Rule {
 
 impl Rule {
     /// A field that `configure` changes.
+    #[must_use]
     pub const fn in_place(path: &'static str, how: How) -> Self {
         Self { path, how, absent: Absent::Unmanaged, changeability: Changeability::InPlace, reason: None }
     }
 
     /// A field that only a new object can have changed: `the CIDR of a subnet cannot be changed`.
+    #[must_use]
     pub const fn replacement(path: &'static str, how: How, reason: &'static str) -> Self {
         let changeability = Changeability::Replacement;
         Self { path, how, absent: Absent::Unmanaged, changeability, reason: Some(reason) }
     }
 
     /// A field that AWS could change, but fleetctl does not.
+    #[must_use]
     pub const fn not_carried_out(path: &'static str, how: How, reason: &'static str) -> Self {
         let changeability = Changeability::NotCarriedOut;
         Self { path, how, absent: Absent::Unmanaged, changeability, reason: Some(reason) }
@@ -130,6 +133,7 @@ impl Rule {
 /// The differences of an object: its fields by the rules, and its tags. What [`Kind::compare`] does for most kinds.
 ///
 /// [`Kind::compare`]: super::kind::Kind::compare
+#[must_use]
 pub fn object(
     rules: &[Rule],
     subject: &Subject,
@@ -145,6 +149,7 @@ pub fn object(
 
 /// The differences of two objects by the rules, without their tags. Both sides are whole objects (`{"spec": …}`); a
 /// field below `spec` that no rule covers is compared by value and cannot be changed.
+#[must_use]
 pub fn fields(rules: &[Rule], desired: &Value, observed: &Value, applied: Option<&Value>) -> Vec<FieldChange> {
     let comparison = Comparison { rules, sides: Sides { desired, observed, applied } };
     let mut changes = Vec::new();
@@ -155,6 +160,7 @@ pub fn fields(rules: &[Rule], desired: &Value, observed: &Value, applied: Option
 
 /// The differences of tags. Tags of AWS (`aws:`), ACK and fleetctl that are not wanted are left alone; any other tag
 /// that is not wanted is to go, as with ACK.
+#[must_use]
 pub fn tags(wanted: &BTreeMap<String, String>, observed: &BTreeMap<String, String>) -> Vec<FieldChange> {
     let text = |value: Option<&String>| value.map_or(Value::Null, |value| Value::String(value.clone()));
     let change = |key: &String| FieldChange {
@@ -171,6 +177,7 @@ pub fn tags(wanted: &BTreeMap<String, String>, observed: &BTreeMap<String, Strin
 
 /// Whether an unknown leaf of the wanted object leaves a change undecided: both lie in the same field. A list of which
 /// one item is unknown is undecided as a whole. Paths may carry indices or keys in brackets.
+#[must_use]
 pub fn undecided(change: &str, unknown: &str) -> bool {
     let head = |path: &str| path.split('[').next().unwrap_or_default().to_owned();
     let (change, unknown) = (head(change), head(unknown));
@@ -372,6 +379,7 @@ fn is_nothing(value: &Value) -> bool {
 }
 
 /// The value at a dotted path; null where there is none.
+#[must_use]
 pub fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
     path.split('.').try_fold(value, |value, name| value.get(name)).unwrap_or(&Value::Null)
 }

@@ -75,6 +75,7 @@ static ACK_KINDS: LazyLock<Vec<AckKind>> = LazyLock::new(|| parse(TABLE).unwrap_
 static CORE_KINDS: LazyLock<Vec<CoreKind>> = LazyLock::new(core);
 
 /// The ACK kinds of the table, in its order.
+#[must_use]
 pub fn ack_kinds() -> &'static [AckKind] {
     &ACK_KINDS
 }
@@ -85,6 +86,7 @@ pub fn ack_kind(kind: &str) -> Option<&'static AckKind> {
 }
 
 /// The core kinds (apiVersion `v1`).
+#[must_use]
 pub fn core_kinds() -> &'static [CoreKind] {
     &CORE_KINDS
 }
@@ -269,28 +271,31 @@ fn core() -> Vec<CoreKind> {
 }
 
 /// Every dotted path of a schema, `[]` entering list items; for checks of the tables that the kinds carry.
+#[must_use]
 pub fn paths(schema: &Schema) -> BTreeMap<String, &Schema> {
     let mut found = BTreeMap::new();
-    collect(schema, String::new(), &mut found);
+    collect(schema, "", &mut found);
     found
 }
 
-fn collect<'a>(schema: &'a Schema, path: String, found: &mut BTreeMap<String, &'a Schema>) {
+fn collect<'a>(schema: &'a Schema, path: &str, found: &mut BTreeMap<String, &'a Schema>) {
     match &schema.shape {
         Shape::Object(object) => {
             for (name, child) in &object.properties {
                 let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                found.insert(below.clone(), child);
-                collect(child, below, found);
+                collect(child, &below, found);
+                found.insert(below, child);
             }
         }
-        Shape::Array(item) => collect(item, format!("{path}[]"), found),
+        Shape::Array(item) => collect(item, &format!("{path}[]"), found),
         _ => {}
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+
     use super::*;
 
     fn shape<'a>(kind: &str, path: &[&str]) -> &'a Shape {

@@ -17,6 +17,7 @@ const ACK: &[&str] =
     &["services.k8s.aws/controller-version", "services.k8s.aws/namespace", "app.kubernetes.io/managed-by", "kro.run/kro-version"];
 
 /// All tags that an object is to carry: the spec's, before the settings' default tags, and the marks.
+#[must_use]
 pub fn wanted(subject: &Subject, desired: &Value) -> BTreeMap<String, String> {
     let mut tags = subject.default_tags.clone();
     tags.extend(of_spec(at(desired, "spec.tags")));
@@ -26,6 +27,7 @@ pub fn wanted(subject: &Subject, desired: &Value) -> BTreeMap<String, String> {
 
 /// The tags of a spec, in either of ACK's forms: a list of `key` and `value` (EC2, IAM), or a mapping (EKS). A tag
 /// without value has an empty one.
+#[must_use]
 pub fn of_spec(tags: &Value) -> BTreeMap<String, String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     match tags {
@@ -39,12 +41,14 @@ pub fn of_spec(tags: &Value) -> BTreeMap<String, String> {
 }
 
 /// The marks as tags.
+#[must_use]
 pub fn marks(marks: &Marks) -> BTreeMap<String, String> {
     let tags = [(LINEAGE, &marks.lineage), (INSTANCE, &marks.instance), (ADDRESS, &marks.address)];
     tags.into_iter().map(|(key, value)| (key.to_owned(), value.clone())).collect()
 }
 
 /// Whether a tag that is not wanted is left alone: tags of AWS, of ACK, and fleetctl's own.
+#[must_use]
 pub fn is_foreign(key: &str) -> bool {
     key.to_lowercase().starts_with("aws:") || key.starts_with("fleetctl:") || ACK.contains(&key)
 }

@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used)]
+
 use super::*;
 use proptest::prelude::*;
 use serde_json::json;
