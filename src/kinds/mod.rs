@@ -2,4 +2,5 @@
 //! goes through [`kind::Kind`].
 
 pub mod kind;
+pub mod policy_document;
 pub mod recorder;
