@@ -4,6 +4,7 @@
 pub mod catalog;
 pub mod compare;
 pub mod kind;
+pub mod policy_document;
 pub mod recorder;
 pub mod schemas;
 pub mod tags;
