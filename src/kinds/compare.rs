@@ -5,9 +5,10 @@
 //! they are absent. `null` and absent are the same, and so are an empty list and none; an empty text is a text.
 
 mod document;
-pub mod policy;
 
 use super::kind::{Changeability, FieldChange, Observed, Subject};
+use super::policy_document;
+use crate::aws::tags::{self, Tags};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -31,13 +32,13 @@ pub enum How {
     Names,
     /// Like [`How::Names`], the texts being IAM policy documents.
     NamedPolicies,
-    /// As an IAM policy document, by meaning ([`policy::same`]).
+    /// As an IAM policy document, by meaning ([`policy_document::same_meaning`]).
     Policy,
     /// As JSON or YAML text, by meaning.
     Document,
     /// AWS does not give the field back: compared with what was applied last. Nothing was applied: no difference.
     WriteOnly,
-    /// Compared by [`tags`]: the rule only says that the field is known.
+    /// Compared by [`tag_changes`]: the rule only says that the field is known.
     Tags,
     /// Never compared: what AWS makes of it later says nothing about the wish.
     Ignored,
@@ -143,7 +144,7 @@ pub fn object(
 ) -> Vec<FieldChange> {
     let there = Value::Object(Map::from_iter([("spec".to_owned(), observed.spec.clone())]));
     let mut changes = fields(rules, desired, &there, applied);
-    changes.extend(tags(&super::tags::wanted(subject, desired), &observed.tags));
+    changes.extend(tag_changes(&tags::complete(at(desired, "spec.tags"), subject), &observed.tags));
     changes
 }
 
@@ -158,10 +159,10 @@ pub fn fields(rules: &[Rule], desired: &Value, observed: &Value, applied: Option
     changes
 }
 
-/// The differences of tags. Tags of AWS (`aws:`), ACK and fleetctl that are not wanted are left alone; any other tag
-/// that is not wanted is to go, as with ACK.
+/// The differences of tags, marks among them ([`tags::complete`]). Tags of AWS, ACK and fleetctl that are not wanted are
+/// left alone; any other tag that is not wanted is to go, as with ACK.
 #[must_use]
-pub fn tags(wanted: &BTreeMap<String, String>, observed: &BTreeMap<String, String>) -> Vec<FieldChange> {
+pub fn tag_changes(wanted: &Tags, observed: &Tags) -> Vec<FieldChange> {
     let text = |value: Option<&String>| value.map_or(Value::Null, |value| Value::String(value.clone()));
     let change = |key: &String| FieldChange {
         path: format!("spec.tags[{key}]"),
@@ -171,7 +172,7 @@ pub fn tags(wanted: &BTreeMap<String, String>, observed: &BTreeMap<String, Strin
         reason: None,
     };
     let missing = wanted.iter().filter(|(key, value)| observed.get(*key) != Some(*value)).map(|(key, _)| key);
-    let extra = observed.keys().filter(|key| !wanted.contains_key(*key) && !super::tags::is_foreign(key));
+    let extra = observed.keys().filter(|key| !wanted.contains_key(*key) && !tags::is_ignored(key));
     missing.chain(extra).map(change).collect()
 }
 
@@ -279,7 +280,7 @@ fn same(how: How, desired: &Value, observed: &Value) -> bool {
 
 fn same_policy(desired: &Value, observed: &Value) -> bool {
     match (desired.as_str(), observed.as_str()) {
-        (Some(desired), Some(observed)) => policy::same(desired, observed),
+        (Some(desired), Some(observed)) => policy_document::same_meaning(desired, observed),
         _ => desired == observed,
     }
 }

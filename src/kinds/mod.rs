@@ -7,4 +7,3 @@ pub mod kind;
 pub mod policy_document;
 pub mod recorder;
 pub mod schemas;
-pub mod tags;

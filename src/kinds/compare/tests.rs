@@ -137,7 +137,7 @@ fn some_fields_are_never_compared() {
 #[test]
 fn tags_of_others_are_left_alone() {
     let map = |tags: &[(&str, &str)]| tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let wanted: BTreeMap<String, String> = map(&[("Name", "vpc"), ("fleetctl:address", "new")]);
+    let wanted: Tags = map(&[("Name", "vpc"), ("fleetctl:address", "new")]);
     let observed = map(&[
         ("Name", "vpc"),
         ("fleetctl:address", "old"),
@@ -149,7 +149,7 @@ fn tags_of_others_are_left_alone() {
         ("kro.run/kro-version", "x"),
         ("by-hand", "x"),
     ]);
-    let found = tags(&wanted, &observed);
+    let found = tag_changes(&wanted, &observed);
     assert_eq!(
         found.iter().map(|change| change.path.as_str()).collect::<Vec<_>>(),
         ["spec.tags[fleetctl:address]", "spec.tags[by-hand]"]
@@ -208,13 +208,5 @@ proptest! {
         }
         let found = paths(&json!({"blocks": items}), &json!({"blocks": turned}));
         prop_assert!(found.is_empty());
-    }
-
-    #[test]
-    fn policies_differ_never_from_themselves_in_another_order(actions in prop::collection::vec("[a-z]{1,6}:[A-Z][a-z]{1,6}", 1..6)) {
-        let document = |actions: &[String]| json!({"Statement": [{"Effect": "Allow", "Action": actions}]}).to_string();
-        let mut reversed = actions.clone();
-        reversed.reverse();
-        prop_assert!(policy::same(&document(&actions), &document(&reversed)));
     }
 }
