@@ -7,3 +7,4 @@ pub mod kind;
 pub mod policy_document;
 pub mod recorder;
 pub mod schemas;
+pub mod values;
