@@ -26,7 +26,8 @@ pub enum How {
     /// As a list whose order matters.
     List,
     /// As a list of mappings, told apart by the first of these fields that a mapping has. A change is reported item by
-    /// item, `spec.routes[0.0.0.0/0]`. Texts in lists inside an item count as sets.
+    /// item, `spec.routes[0.0.0.0/0]`. Of an item, only the fields that the wanted side sets count; texts in lists inside
+    /// it count as sets.
     Keyed(&'static [&'static str]),
     /// As a mapping from names to texts. Every name counts, also those that only the observed side has.
     Names,
@@ -295,13 +296,24 @@ fn by_key(rule: &Rule, path: &str, keys: &[&str], desired: &Value, observed: &Va
     let (desired, observed) = (items(desired), items(observed));
     for item in &desired {
         let rivals = || observed.iter().filter(|candidate| key(candidate) == key(item));
-        if !rivals().any(|candidate| normal(candidate, true) == normal(item, true)) {
+        if !rivals().any(|candidate| normal(&only(candidate, item), true) == normal(item, true)) {
             let before = rivals().next().unwrap_or(&Value::Null);
             changes.push(rule.change(format!("{path}[{}]", key(item)), before, item));
         }
     }
     for item in observed.iter().filter(|item| !desired.iter().any(|candidate| key(candidate) == key(item))) {
         changes.push(rule.change(format!("{path}[{}]", key(item)), item, &Value::Null));
+    }
+}
+
+/// A mapping without the fields that another one does not set.
+fn only(mapping: &Value, of: &Value) -> Value {
+    match (mapping, of) {
+        (Value::Object(fields), Value::Object(of)) => {
+            let kept = fields.iter().filter(|(name, _)| of.get(*name).is_some_and(|value| !is_nothing(value)));
+            Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
+        }
+        _ => mapping.clone(),
     }
 }
 
