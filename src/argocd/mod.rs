@@ -1,5 +1,7 @@
 //! The Argo CD client: clusters over its REST API.
 
+pub mod settings;
+
 use crate::aws::error::CallError;
 use crate::state::journal::Permit;
 use serde::{Deserialize, Serialize};

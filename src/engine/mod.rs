@@ -1,1 +1,13 @@
-//! engine
+//! The engine: refresh, plan, run, destroy. It speaks in [`events`] and returns reports; it knows no AWS SDK type, no
+//! terminal and no environment.
+//!
+//! The way through an apply: [`work::Work`] is an expanded instance with the account, region and role of every resource;
+//! [`refresh`] reads what is there; [`plan::plan`] says what has to change; [`run`] carries it out. Destroy goes from the
+//! state alone.
+
+pub mod api;
+pub mod events;
+pub mod plan;
+pub mod report;
+pub mod stop;
+pub mod work;

@@ -1,0 +1,138 @@
+//! What happens during a run, as it happens. Progress, JSON lines and logs are readers of these.
+
+use crate::graph::identity::Address;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Event {
+    /// A call that an earlier run left open is being looked up.
+    Resolving {
+        /// The object.
+        address: Address,
+        /// AWS's name of the call.
+        operation: String,
+        /// When absence counts, in seconds from now.
+        seconds_left: u64,
+    },
+    /// It is resolved.
+    Resolved {
+        /// The object.
+        address: Address,
+        /// AWS's name of the call.
+        operation: String,
+        /// Whether the call had been carried out.
+        carried_out: bool,
+    },
+    /// A step has started.
+    Started {
+        /// The object.
+        address: Address,
+        /// Its kind.
+        kind: String,
+        /// What is being done: `create`, `configure`, `delete`, `wait`.
+        step: StepName,
+    },
+    /// A step is over.
+    Finished {
+        /// The object.
+        address: Address,
+        /// Its kind.
+        kind: String,
+        /// What was done.
+        step: StepName,
+        /// What AWS knows the object by.
+        id: String,
+        /// How long it took, seconds.
+        seconds: f64,
+    },
+    /// An object is on its way; said when AWS's state changes and at long intervals.
+    Waiting {
+        /// The object.
+        address: Address,
+        /// Its kind.
+        kind: String,
+        /// AWS's state: `CREATING`.
+        state: String,
+        /// How long it has been waited for, seconds.
+        seconds: f64,
+        /// How long it usually takes, seconds.
+        usually_seconds: f64,
+    },
+    /// A call was refused and will be made again.
+    Repeating {
+        /// The object.
+        address: Address,
+        /// AWS's name of the call.
+        operation: String,
+        /// AWS's code.
+        code: String,
+        /// After how many seconds.
+        seconds: f64,
+    },
+    /// A step failed.
+    Failed {
+        /// The object.
+        address: Address,
+        /// Its kind.
+        kind: String,
+        /// Why.
+        reason: String,
+    },
+    /// An object is not touched because of another one.
+    Skipped {
+        /// The object.
+        address: Address,
+        /// Its kind.
+        kind: String,
+        /// Why.
+        reason: String,
+    },
+    /// The run has been asked to stop: nothing new is started.
+    Stopping,
+}
+
+/// What is being done to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StepName {
+    /// The call that makes it.
+    Create,
+    /// The calls after it.
+    Configure,
+    /// Waiting until AWS says it is usable.
+    Wait,
+    /// The call that removes it.
+    Delete,
+    /// Waiting until it is gone.
+    Gone,
+}
+
+/// Where events go.
+#[derive(Clone)]
+pub struct Events(Arc<dyn Fn(Event) + Send + Sync>);
+
+impl Events {
+    /// Events go to this function.
+    pub fn to(sink: impl Fn(Event) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(sink))
+    }
+
+    /// Events go nowhere.
+    pub fn nowhere() -> Self {
+        Self::to(|_| {})
+    }
+
+    /// Says that something happened.
+    pub fn say(&self, event: Event) {
+        (self.0)(event);
+    }
+}
+
+impl std::fmt::Debug for Events {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Events")
+    }
+}

@@ -1,0 +1,180 @@
+//! Plans: the changes between what is recorded and observed and what is wanted.
+
+use crate::graph::identity::{Address, Identity};
+use crate::state::file::DefinitionsUsed;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A plan for one instance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    /// Who, where, by which role.
+    pub header: Header,
+    /// One entry a resource, in the order of the graph; deletions last.
+    pub changes: Vec<Change>,
+    /// Objects that fleetctl knows but does not carry out.
+    pub not_carried_out: Vec<NotCarriedOut>,
+    /// How many of each.
+    pub summary: Summary,
+    /// Calls of an earlier run that were left open and will be resolved first.
+    pub open_calls: Vec<String>,
+}
+
+/// Who, where, by which role.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Header {
+    /// Address of the instance.
+    pub instance: Address,
+    /// ARN of the caller.
+    pub caller: String,
+    /// One entry per account and region.
+    pub targets: Vec<Target>,
+    /// The definitions used, when they differ from the recorded ones: (recorded, now).
+    pub definitions_changed: Option<(DefinitionsUsed, DefinitionsUsed)>,
+    /// The definitions used.
+    pub definitions: DefinitionsUsed,
+    /// Lineage and serial of the state that was read; empty and 0 for a new one.
+    pub lineage: String,
+    /// See `lineage`.
+    pub serial: u64,
+}
+
+/// An account and region, and how it is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Target {
+    /// 12 digits.
+    pub account: String,
+    /// `us-west-2`.
+    pub region: String,
+    /// The role's ARN; `None` for the caller's own credentials.
+    pub role: Option<String>,
+    /// Where the role comes from: `IAMRoleSelector workload-cluster1`, `fleetctl.yaml`, `the caller's own account`.
+    pub because: String,
+}
+
+/// What will be done to one resource.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Change {
+    /// Where it sits.
+    pub address: Address,
+    /// `VPC`.
+    pub kind: String,
+    /// 12 digits.
+    pub account: String,
+    /// `us-west-2`.
+    pub region: String,
+    /// What will be done.
+    pub action: Action,
+    /// Why; for `none` with something left to wait for, what that is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What AWS knows it by, if it is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The differences, field by field.
+    pub fields: Vec<FieldDifference>,
+    /// The key.
+    pub identity: Identity,
+    /// It removes or replaces a cluster, VPC or role: has to be confirmed by name.
+    #[serde(default)]
+    pub by_name: bool,
+    /// Nothing has to be changed, but it is not ready yet: the run waits for it.
+    #[serde(default)]
+    pub waits: bool,
+}
+
+/// What will be done to a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// It will be made.
+    Create,
+    /// It is there, is ours, and will be recorded.
+    Adopt,
+    /// It will be changed in place.
+    Update,
+    /// It will be removed and made anew.
+    Replace,
+    /// It will be removed.
+    Delete,
+    /// Nothing.
+    None,
+    /// What is wanted is refused; nothing at all is changed.
+    Refused,
+}
+
+/// A difference in one field.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FieldDifference {
+    /// ACK field path: `spec.tags[Name]`.
+    pub path: String,
+    /// What is there.
+    pub before: Value,
+    /// What is wanted; null when unknown.
+    pub after: Value,
+    /// The value is known only after apply: the expression that gives it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<String>,
+}
+
+/// An object that is known but not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotCarriedOut {
+    /// Where it sits.
+    pub address: Address,
+    /// Its kind.
+    pub kind: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// How many of each action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Summary {
+    /// To be made.
+    pub create: usize,
+    /// To be recorded.
+    pub adopt: usize,
+    /// To be changed.
+    pub update: usize,
+    /// To be made anew.
+    pub replace: usize,
+    /// To be removed.
+    pub delete: usize,
+    /// Unchanged.
+    pub none: usize,
+    /// Refused.
+    pub refused: usize,
+}
+
+impl Summary {
+    /// Counts.
+    pub fn of(changes: &[Change]) -> Self {
+        let mut summary = Self::default();
+        for change in changes {
+            *match change.action {
+                Action::Create => &mut summary.create,
+                Action::Adopt => &mut summary.adopt,
+                Action::Update => &mut summary.update,
+                Action::Replace => &mut summary.replace,
+                Action::Delete => &mut summary.delete,
+                Action::None => &mut summary.none,
+                Action::Refused => &mut summary.refused,
+            } += 1;
+        }
+        summary
+    }
+}
+
+impl Plan {
+    /// Whether a run would do nothing: no change, nothing to wait for, nothing to resolve.
+    pub fn is_empty(&self) -> bool {
+        self.open_calls.is_empty() && self.changes.iter().all(|change| change.action == Action::None && !change.waits)
+    }
+}

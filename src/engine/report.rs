@@ -1,0 +1,170 @@
+//! What a run comes to. Text, JSON and exit code are made of the same value.
+
+use super::plan::Plan;
+use crate::graph::identity::{Address, Identity};
+use serde::Serialize;
+use serde_json::Value;
+
+/// How a run of one instance ended.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunReport {
+    /// Address of the instance.
+    pub instance: Address,
+    /// How it ended.
+    pub end: End,
+    /// What was made, changed, deleted, and how often; nothing counts twice.
+    pub done: Vec<Done>,
+    /// What failed, and why.
+    pub failed: Vec<Failure>,
+    /// What was never started, and because of what.
+    pub not_reached: Vec<NotReached>,
+    /// The instance's status, computed from what is there now (authored fields, state, conditions).
+    pub status: Value,
+    /// Seconds from start to end.
+    pub seconds: f64,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum End {
+    /// Everything is done.
+    Done,
+    /// Something failed.
+    Failed,
+    /// Nothing failed, but something was not reached or could not be read.
+    Incomplete,
+    /// The user interrupted it.
+    Interrupted,
+}
+
+impl End {
+    /// The exit code (DESIGN: failed beats incomplete).
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Incomplete => 3,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// Something that was done.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Done {
+    /// The object.
+    pub address: Address,
+    /// Its kind.
+    pub kind: String,
+    /// What AWS knows it by.
+    pub id: String,
+    /// What was done.
+    pub action: super::plan::Action,
+}
+
+/// Something that failed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Failure {
+    /// The object.
+    pub address: Address,
+    /// Its kind.
+    pub kind: String,
+    /// Why: AWS's code and message, and the way out where one is known.
+    pub reason: String,
+}
+
+/// Something that was never started.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotReached {
+    /// The object.
+    pub address: Address,
+    /// Its kind.
+    pub kind: String,
+    /// Because of what.
+    pub reason: String,
+}
+
+/// What stops everything before a run starts.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The documents cannot be carried out as they are.
+    #[error("{} problem(s) in the documents", .0.len())]
+    Documents(Vec<crate::graph::diagnostic::Diagnostic>),
+    /// State.
+    #[error(transparent)]
+    State(#[from] crate::state::error::StateError),
+    /// No credentials, or the wrong account.
+    #[error("{0}")]
+    Identity(String),
+    /// Whose account, found offline: two selectors, no way.
+    #[error("{0}")]
+    Selector(String),
+    /// AWS or Argo CD refused a read that everything depends on.
+    #[error("{0}")]
+    Read(crate::aws::error::CallError),
+    /// The plan holds changes that are refused; nothing was changed.
+    #[error("{} change(s) refused; nothing was changed", .0.summary.refused)]
+    Refused(Box<Plan>),
+    /// Argo CD cannot be used as it is; nothing was changed.
+    #[error("Argo CD: {0}")]
+    ArgoCd(String),
+    /// A written plan no longer fits.
+    #[error("the plan is out of date: {0}; plan again")]
+    PlanOutOfDate(String),
+}
+
+impl EngineError {
+    /// The exit code of DESIGN section 8.
+    pub fn exit_code(&self) -> u8 {
+        use crate::state::error::StateError;
+        match self {
+            Self::Documents(_) | Self::Selector(_) => 4,
+            Self::State(StateError::Locked { .. }) => 5,
+            Self::Identity(_) => 6,
+            Self::Read(error) if error.class == crate::aws::error::ErrorClass::Credentials => 6,
+            Self::State(_) | Self::Read(_) | Self::Refused(_) | Self::ArgoCd(_) | Self::PlanOutOfDate(_) => 1,
+        }
+    }
+}
+
+/// What `status` says of one instance.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InstanceStatus {
+    /// `EksCluster`.
+    pub kind: String,
+    /// `argocd`.
+    pub namespace: String,
+    /// `workload-cluster1`.
+    pub name: String,
+    /// `ACTIVE`, `IN_PROGRESS`, `ERROR`, `DELETING`, or `DELETED` when nothing is recorded any more.
+    pub state: String,
+    /// The recorded status of the instance.
+    pub status: Value,
+    /// Its resources.
+    pub resources: Vec<ResourceStatus>,
+}
+
+/// What `status` says of one resource.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceStatus {
+    /// Where it sits.
+    pub address: Address,
+    /// Its kind.
+    pub kind: String,
+    /// What AWS knows it by.
+    pub id: String,
+    /// How far it came.
+    pub phase: crate::state::file::Phase,
+    /// Since when.
+    pub since: chrono::DateTime<chrono::Utc>,
+    /// The key.
+    #[serde(skip)]
+    pub identity: Identity,
+}
