@@ -7,4 +7,5 @@ pub mod kind;
 pub mod policy_document;
 pub mod recorder;
 pub mod schemas;
+pub mod tags;
 pub mod values;

@@ -42,7 +42,6 @@ pub struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     /// Starts with an object's known leaves.
-    #[must_use]
     pub fn new(object: &'a Value) -> Self {
         Self { object, found: Vec::new() }
     }
@@ -79,7 +78,6 @@ impl<'a> Checker<'a> {
     }
 
     /// What was found.
-    #[must_use]
     pub fn finish(self) -> Vec<ImpossibleValue> {
         self.found
     }
@@ -226,15 +224,12 @@ fn wrong_value(value: &str) -> Option<Wrong> {
 }
 
 /// The region that an object's annotation names, if it does.
-#[must_use]
 pub fn region(object: &Value) -> Option<&str> {
     object.get("metadata")?.get("annotations")?.get("services.k8s.aws/region")?.as_str()
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use serde_json::json;
 

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used)]
-
 use super::*;
 use proptest::prelude::*;
 use serde_json::json;
