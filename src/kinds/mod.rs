@@ -6,5 +6,8 @@ pub mod compare;
 pub mod kind;
 pub mod policy_document;
 pub mod recorder;
+pub mod registration;
+pub mod role;
 pub mod schemas;
+mod shared;
 pub mod tags;

@@ -76,9 +76,9 @@ mod tests {
             words("[a-z]{1,6}\\.amazonaws\\.com").prop_map(|names| json!({"Service": names})),
             words("[0-9]{12}").prop_map(|ids| json!({"AWS": ids})),
         ];
-        let condition = prop::option::of((words("[a-z]{1,3}"), any::<bool>()).prop_map(|(values, flag)| {
-            json!({"StringLike": {"aws:PrincipalTag/x": values}, "Bool": {"aws:SecureTransport": flag}})
-        }));
+        let condition = prop::option::of((words("[a-z]{1,3}"), any::<bool>()).prop_map(
+            |(values, flag)| json!({"StringLike": {"aws:PrincipalTag/x": values}, "Bool": {"aws:SecureTransport": flag}}),
+        ));
         (words("[a-z]{2,4}:[A-Z][a-z]{1,5}"), principal, any::<bool>(), condition).prop_map(
             |(actions, principal, allow, condition)| {
                 let effect = if allow { "Allow" } else { "Deny" };
