@@ -12,12 +12,8 @@ pub(super) const KEPT: [&str; 3] = ["name", "server", "project"];
 
 /// Labels and annotations that Argo CD or Kubernetes write themselves; they are never sent (Argo CD adds, drops or
 /// refuses them).
-const SYSTEM: [&str; 4] = [
-    SECRET_TYPE,
-    "managed-by",
-    "argocd.argoproj.io/refresh",
-    "kubectl.kubernetes.io/last-applied-configuration",
-];
+const SYSTEM: [&str; 4] =
+    [SECRET_TYPE, "managed-by", "argocd.argoproj.io/refresh", "kubectl.kubernetes.io/last-applied-configuration"];
 
 /// Bytes that the annotations of an object may have in all (Kubernetes: 256 KiB).
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
@@ -222,7 +218,10 @@ mod tests {
         assert_eq!(wanted.labels.keys().collect::<Vec<_>>(), ["fleet_member", "workloads"]);
         assert_eq!(wanted.annotations.keys().collect::<Vec<_>>(), ["aws_vpc_id"]);
         let server = wanted.server.unwrap();
-        assert_eq!((server.account.as_str(), server.region.as_str(), server.name.as_str()), ("111122223333", "us-west-2", "spoke1"));
+        assert_eq!(
+            (server.account.as_str(), server.region.as_str(), server.name.as_str()),
+            ("111122223333", "us-west-2", "spoke1")
+        );
     }
 
     #[test]
@@ -259,10 +258,7 @@ mod tests {
         object["metadata"]["annotations"]["a/b/c"] = json!("");
         object["stringData"]["name"] = json!("Spoke_1");
         let paths: Vec<String> = impossible_values(&object).into_iter().map(|found| found.path).collect();
-        assert_eq!(
-            paths,
-            ["metadata.labels[long]", "metadata.labels[tenant]", "metadata.annotations[a/b/c]", "stringData.name"]
-        );
+        assert_eq!(paths, ["metadata.labels[long]", "metadata.labels[tenant]", "metadata.annotations[a/b/c]", "stringData.name"]);
         object["metadata"]["labels"][SECRET_TYPE] = json!("repository");
         assert_eq!(impossible_values(&object), []);
     }
