@@ -3,7 +3,7 @@
 use super::kind::Kind;
 use super::schemas;
 use crate::graph::catalog::{
-    Catalog, Field, ImpliedEdge, ImpossibleValue, KindDescription, Production, Reference, Scope, Step, Support,
+    Catalog, Field, ImpliedEdge, ImpossibleValue, KindDescription, Production, Reference, Scope, Support,
 };
 use crate::graph::schema::{Object, Schema, Shape};
 use serde_json::Value;
@@ -127,21 +127,6 @@ pub fn core_description(known: &schemas::CoreKind, support: Support, fields: &'s
         references: &[],
         implied: &[],
     }
-}
-
-/// A field that the create call needs.
-pub const fn at_create(path: &'static str) -> Field {
-    Field { path, step: Step::Create, asks: Production::Created, carried_out: true }
-}
-
-/// A field that the calls after the create call need, and what it asks of its source.
-pub const fn at_configure(path: &'static str, asks: Production) -> Field {
-    Field { path, step: Step::Configure, asks, carried_out: true }
-}
-
-/// A field that is not carried out, below one that is.
-pub const fn left_out(path: &'static str) -> Field {
-    Field { path, step: Step::Configure, asks: Production::Created, carried_out: false }
 }
 
 /// A schema that has no field.
