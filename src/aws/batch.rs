@@ -15,10 +15,13 @@ pub(super) const FILTER_VALUES: usize = 200;
 /// What an asker gets: the object, or that AWS knows none.
 type Answer<T> = Result<Option<T>, CallError>;
 
+/// Somebody who asked for the object with a key.
+type Ask<T> = (String, oneshot::Sender<Answer<T>>);
+
 /// Collects asks for objects of one kind. Cheap to clone: clones share their asks.
 #[derive(Debug)]
 pub(super) struct Batch<T> {
-    waiting: Arc<Mutex<Vec<(String, oneshot::Sender<Answer<T>>)>>>,
+    waiting: Arc<Mutex<Vec<Ask<T>>>>,
 }
 
 impl<T> Default for Batch<T> {
@@ -64,20 +67,20 @@ impl<T: Clone + Send + 'static> Batch<T> {
         waiting.len() == 1
     }
 
-    fn take(&self) -> Vec<(String, oneshot::Sender<Answer<T>>)> {
+    fn take(&self) -> Vec<Ask<T>> {
         std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// The keys asked for, each once, in order.
-fn keys<T>(asks: &[(String, oneshot::Sender<Answer<T>>)]) -> Vec<String> {
+fn keys<T>(asks: &[Ask<T>]) -> Vec<String> {
     let mut keys: Vec<String> = asks.iter().map(|(key, _)| key.clone()).collect();
     keys.sort_unstable();
     keys.dedup();
     keys
 }
 
-fn distribute<T: Clone>(asks: Vec<(String, oneshot::Sender<Answer<T>>)>, answer: &Result<HashMap<String, T>, CallError>) {
+fn distribute<T: Clone>(asks: Vec<Ask<T>>, answer: &Result<HashMap<String, T>, CallError>) {
     for (key, sender) in asks {
         let one = match answer {
             Ok(found) => Ok(found.get(&key).cloned()),

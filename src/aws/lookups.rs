@@ -119,3 +119,113 @@ impl Reader {
         self.lookups.subnet_route_tables.ask(subnet, read).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aws::limits::Limits;
+    use crate::aws::simulated::{Call, Reply, Simulated, ec2_error};
+    use futures::future::join_all;
+
+    fn reader(aws: &Simulated) -> Reader {
+        let config = aws_sdk_ec2::Config::builder()
+            .region(aws_sdk_ec2::config::Region::new("us-west-2"))
+            .behavior_version_latest()
+            .credentials_provider(aws_credential_types::Credentials::new("AKIA", "secret", None, None, "test"))
+            .http_client(aws.clone());
+        Reader::new(aws_sdk_ec2::Client::from_conf(config.build()), Limits::default())
+    }
+
+    fn ok(body: &str) -> Reply {
+        Reply::Answer(200, body.to_owned())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_ids_are_one_call_and_a_missing_one_is_none() {
+        let aws = Simulated::new(|call: &Call| {
+            for part in ["Filter.1.Name=vpc-id", "Filter.1.Value.1=vpc-1", "Filter.1.Value.2=vpc-2", "Filter.1.Value.3=vpc-3"] {
+                assert!(call.body.contains(part), "{}", call.body);
+            }
+            ok(
+                "<DescribeVpcsResponse><vpcSet><item><vpcId>vpc-1</vpcId></item><item><vpcId>vpc-3</vpcId></item></vpcSet></DescribeVpcsResponse>",
+            )
+        });
+        let reader = reader(&aws);
+        let found = join_all(["vpc-1", "vpc-2", "vpc-3"].map(|id| reader.vpc(id))).await;
+        let ids: Vec<_> = found.into_iter().map(|vpc| vpc.unwrap().and_then(|vpc| vpc.vpc_id)).collect();
+        assert_eq!(ids, [Some("vpc-1".into()), None, Some("vpc-3".into())]);
+        assert_eq!(aws.count("DescribeVpcs"), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_pages_are_read() {
+        let aws = Simulated::new(|call: &Call| {
+            if call.body.contains("NextToken=more") {
+                ok(
+                    "<DescribeNatGatewaysResponse><natGatewaySet><item><natGatewayId>nat-2</natGatewayId></item></natGatewaySet></DescribeNatGatewaysResponse>",
+                )
+            } else {
+                ok(
+                    "<DescribeNatGatewaysResponse><natGatewaySet><item><natGatewayId>nat-1</natGatewayId></item></natGatewaySet><nextToken>more</nextToken></DescribeNatGatewaysResponse>",
+                )
+            }
+        });
+        let reader = reader(&aws);
+        let (one, two) = tokio::join!(reader.nat_gateway("nat-1"), reader.nat_gateway("nat-2"));
+        assert!(one.unwrap().is_some() && two.unwrap().is_some());
+        assert_eq!(aws.count("DescribeNatGateways"), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_error_goes_to_all() {
+        let aws = Simulated::new(|_: &Call| ec2_error(403, "UnauthorizedOperation", "no"));
+        let reader = reader(&aws);
+        let (one, two) = tokio::join!(reader.subnet("subnet-1"), reader.subnet("subnet-2"));
+        assert_eq!(one.clone().unwrap_err().code, "UnauthorizedOperation");
+        assert_eq!(one.unwrap_err(), two.unwrap_err());
+        assert_eq!(aws.count("DescribeSubnets"), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn objects_are_found_by_our_tags_only() {
+        let aws = Simulated::new(|call: &Call| {
+            assert!(call.body.contains("Filter.1.Name=tag:fleetctl:lineage"), "{}", call.body);
+            assert!(call.body.contains("Filter.2.Value.1=EksCluster/a/vpc/eip"), "{}", call.body);
+            // An AWS that ignores filters: the second belongs to somebody else.
+            let item = |id: &str, lineage: &str| {
+                format!(
+                    "<item><allocationId>{id}</allocationId><tagSet><item><key>fleetctl:lineage</key><value>{lineage}</value></item><item><key>fleetctl:address</key><value>EksCluster/a/vpc/eip</value></item></tagSet></item>"
+                )
+            };
+            ok(&format!(
+                "<DescribeAddressesResponse><addressesSet>{}{}</addressesSet></DescribeAddressesResponse>",
+                item("eipalloc-1", "ours"),
+                item("eipalloc-2", "theirs")
+            ))
+        });
+        let found = reader(&aws).addresses_tagged("ours", "EksCluster/a/vpc/eip").await.unwrap();
+        assert_eq!(found.iter().map(|address| address.allocation_id().unwrap()).collect::<Vec<_>>(), ["eipalloc-1"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_subnet_leads_to_its_route_table() {
+        let aws = Simulated::new(|call: &Call| {
+            assert!(call.body.contains("Filter.1.Name=association.subnet-id"), "{}", call.body);
+            ok(
+                "<DescribeRouteTablesResponse><routeTableSet><item><routeTableId>rtb-1</routeTableId><associationSet><item><subnetId>subnet-1</subnetId></item><item><subnetId>subnet-2</subnetId></item></associationSet></item></routeTableSet></DescribeRouteTablesResponse>",
+            )
+        });
+        let reader = reader(&aws);
+        let tables = join_all(["subnet-1", "subnet-2", "subnet-3"].map(|id| reader.route_table_of_subnet(id))).await;
+        let ids: Vec<_> = tables.into_iter().map(|table| table.unwrap().and_then(|table| table.route_table_id)).collect();
+        assert_eq!(ids, [Some("rtb-1".into()), Some("rtb-1".into()), None]);
+        assert_eq!(aws.count("DescribeRouteTables"), 1);
+    }
+
+    #[test]
+    fn patterns_in_values_are_taken_literally() {
+        let filters = marked("a*b", "x?y\\z");
+        assert_eq!(filters[0].values(), [r"a\*b"]);
+        assert_eq!(filters[1].values(), [r"x\?y\\z"]);
+    }
+}

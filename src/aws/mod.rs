@@ -5,6 +5,7 @@
 //! consumes a [`Permit`](crate::state::journal::Permit): a change without a record does not compile.
 
 mod batch;
+mod codes;
 pub mod ec2;
 pub mod eks;
 pub mod error;
@@ -13,5 +14,8 @@ pub mod identity;
 pub mod limits;
 mod lookups;
 mod operations;
+mod redact;
 pub mod sessions;
+#[cfg(test)]
+mod simulated;
 pub mod tags;

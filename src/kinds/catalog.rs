@@ -42,7 +42,6 @@ impl Catalog for KindCatalog {
 }
 
 /// The kind that carries out objects of this apiVersion and kind; none for kinds that are only known.
-#[must_use]
 pub fn kind(api_version: &str, name: &str) -> Option<&'static dyn Kind> {
     kinds().find(|known| {
         let description = known.description();
@@ -78,7 +77,6 @@ impl Default for Facts {
 
 /// The description of an ACK kind of the table, by its name. A name that the table does not have gives a description
 /// without fields; a test of the catalog rules that out.
-#[must_use]
 pub fn describe_ack(name: &str, facts: &Facts) -> KindDescription {
     if let Some(known) = schemas::ack_kind(name) {
         return ack_description(known, facts);
@@ -115,7 +113,6 @@ fn ack_description(known: &schemas::AckKind, facts: &Facts) -> KindDescription {
 }
 
 /// The description of a core kind.
-#[must_use]
 pub fn core_description(known: &schemas::CoreKind, support: Support, fields: &'static [Field]) -> KindDescription {
     KindDescription {
         api_version: "v1".to_owned(),
@@ -139,8 +136,6 @@ fn nothing() -> Schema {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
-
     use super::*;
 
     #[test]

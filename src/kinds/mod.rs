@@ -11,3 +11,4 @@ pub mod role;
 pub mod schemas;
 mod shared;
 pub mod tags;
+pub mod values;

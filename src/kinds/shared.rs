@@ -28,6 +28,11 @@ pub(super) const fn configure(path: &'static str) -> Field {
     Field { path, step: Step::Configure, asks: Production::Created, carried_out: true }
 }
 
+/// A field that the calls after the create call need, and what it asks of its source.
+pub(super) const fn configure_asking(path: &'static str, asks: Production) -> Field {
+    Field { path, step: Step::Configure, asks, carried_out: true }
+}
+
 /// A field that the schema knows and fleetctl does not carry out.
 pub(super) const fn only_known(path: &'static str) -> Field {
     Field { path, step: Step::Create, asks: Production::Created, carried_out: false }
@@ -35,17 +40,17 @@ pub(super) const fn only_known(path: &'static str) -> Field {
 
 /// A recorded call that changes an object which is there.
 pub(super) fn change<'a>(subject: &'a Subject, operation: &'static str, id: &str) -> Call<'a> {
-    Call { subject, verb: Verb::Change, operation, id: Some(id.to_owned()), applied: None }
+    Call::new(subject, Verb::Change, operation).id(id)
 }
 
 /// A recorded call that removes an object.
 pub(super) fn removal<'a>(subject: &'a Subject, operation: &'static str, id: &str) -> Call<'a> {
-    Call { subject, verb: Verb::Delete, operation, id: Some(id.to_owned()), applied: None }
+    Call::new(subject, Verb::Delete, operation).id(id)
 }
 
 /// A recorded call that makes an object.
 pub(super) fn creation<'a>(subject: &'a Subject, operation: &'static str, applied: &Value) -> Call<'a> {
-    Call { subject, verb: Verb::Create, operation, id: None, applied: Some(applied.clone()) }
+    Call::new(subject, Verb::Create, operation).applied(applied.clone())
 }
 
 /// A refusal of our own: nothing was called, or what was read does not allow the call.
