@@ -35,6 +35,18 @@ pub struct Location {
 }
 
 impl Location {
+    /// The place of a part of the text that the location covers, by byte offset and length; the location itself where
+    /// there is no such part.
+    #[must_use]
+    pub fn part(&self, start: usize, length: usize) -> Self {
+        let Some(before) = self.text().get(..start) else { return self.clone() };
+        let (line, column) = match before.rsplit_once('\n') {
+            Some((_, last)) => (self.line + before.matches('\n').count(), last.chars().count() + 1),
+            None => (self.line, self.column + before.chars().count()),
+        };
+        Self { file: Arc::clone(&self.file), line, column, offset: self.offset + start, length }
+    }
+
     /// The text that the location covers, or the empty string.
     pub fn text(&self) -> &str {
         self.file.text.get(self.offset..self.offset.saturating_add(self.length)).unwrap_or("")

@@ -16,6 +16,7 @@ pub mod identity;
 pub mod scan;
 pub mod schema;
 pub mod simple_schema;
+mod stack;
 pub mod template;
 pub mod tree;
 pub mod yaml;

@@ -1,7 +1,15 @@
 //! YAML with a position for every key and value, as kro reads it: YAML 1.1 booleans, duplicate keys refused.
 
+mod raw;
+mod read;
+
 use super::diagnostic::{Diagnostic, Location, SourceFile};
+use super::stack::with_large_stack;
+use serde_json::Value;
 use std::sync::Arc;
+
+/// The longest text that is parsed, in bytes.
+pub const MAX_BYTES: usize = 8 << 20;
 
 /// A value and where it stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,8 +51,19 @@ pub struct Key {
 }
 
 /// Parses every document of a file. Empty documents are left out. Reports as many problems as the parser can see.
-pub fn parse(_file: &Arc<SourceFile>) -> Result<Vec<Node>, Vec<Diagnostic>> {
-    todo!()
+pub fn parse(file: &Arc<SourceFile>) -> Result<Vec<Node>, Vec<Diagnostic>> {
+    if file.text.len() > MAX_BYTES {
+        let (size, limit) = (file.text.len() >> 20, MAX_BYTES >> 20);
+        let message = format!("`{}` has {size} MiB; documents may have {limit} MiB", file.name);
+        return Err(vec![Diagnostic::error("yaml-too-large", message)]);
+    }
+    let mut reader = read::Reader { file, start: 0, lines: 0, problems: Vec::new() };
+    let documents = with_large_stack(|| reader.read());
+    match documents {
+        None => Err(vec![Diagnostic::error("out-of-resources", "the system gives no thread to parse documents on")]),
+        Some(documents) if reader.problems.is_empty() => Ok(documents),
+        Some(_) => Err(reader.problems),
+    }
 }
 
 impl Node {
@@ -86,8 +105,18 @@ impl Node {
     }
 
     /// The value without positions.
-    pub fn to_json(&self) -> serde_json::Value {
-        todo!()
+    pub fn to_json(&self) -> Value {
+        match &self.value {
+            NodeValue::Null => Value::Null,
+            NodeValue::Boolean(value) => Value::Bool(*value),
+            NodeValue::Integer(value) => Value::from(*value),
+            NodeValue::Float(value) => Value::from(*value),
+            NodeValue::String(text) => Value::String(text.clone()),
+            NodeValue::Sequence(items) => Value::Array(items.iter().map(Node::to_json).collect()),
+            NodeValue::Mapping(entries) => {
+                Value::Object(entries.iter().map(|(key, node)| (key.text.clone(), node.to_json())).collect())
+            }
+        }
     }
 
     /// What the value is called in messages: `a list`, `a boolean`, ….
@@ -102,3 +131,6 @@ impl Node {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
