@@ -43,15 +43,15 @@ class InstallError(Exception):
 
 def ensure_installed() -> Path:
     """Installs what is missing or out of date and returns the environment's Python. Safe to call at the same time."""
-    release, python = _choose()
+    wanted = os.environ.get("FLEETCTL_LOCALSTACK_PYTHON")
     with exclusive(paths.LOCAL / "install.lock"):
-        _install_packages(release, python)
+        installed = None if wanted else next(filter(_has_packages, RELEASES), None)
+        release = installed or _install_packages(*_choose(wanted))
         _install_plugin(release)
     return _python_of(release.venv)
 
 
-def _choose() -> tuple[Release, str]:
-    wanted = os.environ.get("FLEETCTL_LOCALSTACK_PYTHON")
+def _choose(wanted: str | None) -> tuple[Release, str]:
     candidates = [wanted] if wanted else _candidates()
     found = {version: python for python in candidates if (version := _version(python))}
     for release in RELEASES:
@@ -83,17 +83,23 @@ def _python_of(venv: Path) -> Path:
     return venv / "bin" / "python"
 
 
-def _install_packages(release: Release, python: str) -> None:
-    stamp = release.venv / "packages.stamp"
-    fingerprint = hashlib.sha256(release.pins.read_bytes()).hexdigest()
-    if _matches(stamp, fingerprint):
-        return
-    print(f"localstack: installing LocalStack {release.version} (once)", file=sys.stderr)
-    # An environment cannot be moved, so it is made in place; the stamp, written last, is what makes it valid.
-    shutil.rmtree(release.venv, ignore_errors=True)
-    _run([python, "-m", "venv", str(release.venv)])
-    _pip(release, "--requirement", str(release.pins))
-    stamp.write_text(fingerprint)
+def _has_packages(release: Release) -> bool:
+    return _matches(release.venv / "packages.stamp", _pins_fingerprint(release)) and _python_of(release.venv).exists()
+
+
+def _pins_fingerprint(release: Release) -> str:
+    return hashlib.sha256(release.pins.read_bytes()).hexdigest()
+
+
+def _install_packages(release: Release, python: str) -> Release:
+    if not _has_packages(release):
+        print(f"localstack: installing LocalStack {release.version} (once)", file=sys.stderr)
+        # An environment cannot be moved, so it is made in place; the stamp, written last, is what makes it valid.
+        shutil.rmtree(release.venv, ignore_errors=True)
+        _run([python, "-m", "venv", str(release.venv)])
+        _pip(release, "--requirement", str(release.pins))
+        (release.venv / "packages.stamp").write_text(_pins_fingerprint(release))
+    return release
 
 
 def _install_plugin(release: Release) -> None:

@@ -1,0 +1,27 @@
+"""The filters of Describe*: all of them must match, one value of each is enough, `*` and `?` are wildcards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ..errors import refuse
+
+
+def matches(item: Mapping[str, Any], filters: list[dict[str, Any]], fields: Mapping[str, str]) -> bool:
+    """Whether an object, in the shape of the API, passes the filters; `fields` maps filter names to its members."""
+    tags = {tag["Key"]: tag["Value"] for tag in item.get("Tags") or []}
+    for each in filters:
+        name = each["Name"]
+        if name.startswith("tag:"):
+            actual = [tags[name[4:]]] if name[4:] in tags else []
+        elif name == "tag-key":
+            actual = list(tags)
+        elif name in fields:
+            actual = [str(item.get(fields[name]))]
+        else:
+            refuse("InvalidParameterValue", f"The filter '{name}' is invalid")
+        if not any(fnmatchcase(value, pattern) for value in actual for pattern in each.get("Values") or []):
+            return False
+    return True

@@ -1,0 +1,25 @@
+"""The entry points through which LocalStack loads this package."""
+
+from __future__ import annotations
+
+from localstack.runtime import hooks
+from localstack.services.plugins import Service, aws_provider
+
+
+@aws_provider(api="eks")
+def eks() -> Service:
+    from .eks.provider import EksProvider
+
+    return Service.for_provider(EksProvider())
+
+
+@hooks.on_infra_start()
+def install() -> None:
+    from . import api, connections, ec2, gateway, iam, operations, parent, sts
+
+    assert ec2 and iam and sts  # importing them registers their wrappers
+    operations.install()
+    connections.install()
+    gateway.install()
+    api.install()
+    parent.install()
