@@ -1,5 +1,6 @@
 //! What the graph language needs to know about kinds. The kinds themselves live above and implement [`Catalog`].
 
+use super::path::covers;
 use super::schema::Schema;
 use serde::{Deserialize, Serialize};
 
@@ -113,8 +114,8 @@ pub struct KindDescription {
     pub support: Support,
     /// Special fields. See [`KindDescription::field`] for what no entry covers.
     pub fields: &'static [Field],
-    /// The production that publishes a status field, by path; the longest covering path counts, and what no path
-    /// covers is published at `created`.
+    /// The production that publishes a field of the observed object, by path from the object (`status.endpoint`); the
+    /// longest covering path counts, and what no path covers is published at `created`.
     pub published: &'static [(&'static str, Production)],
     /// Fields that name other objects.
     pub references: &'static [Reference],
@@ -152,7 +153,8 @@ impl KindDescription {
     /// `metadata` (which definitions use to make edges) is needed by `create` and counts as carried out; anything else
     /// is needed by `configure` and is not carried out. Both ask for `created`.
     pub fn field(&self, path: &str) -> Field {
-        const METADATA: Field = Field { path: "metadata", step: Step::Create, asks: Production::Created, carried_out: true };
+        const METADATA: Field =
+            Field { path: "metadata", step: Step::Create, asks: Production::Created, carried_out: true };
         const OTHER: Field = Field { path: "", step: Step::Configure, asks: Production::Created, carried_out: false };
         let special = self.fields.iter().filter(|field| covers(field.path, path)).max_by_key(|field| field.path.len());
         match special {
@@ -162,20 +164,32 @@ impl KindDescription {
         }
     }
 
-    /// The production that publishes a path below `status`.
+    /// What a value at a path of the template asks: the step that needs it first, and the latest production that the
+    /// field, or a field below it, asks for. An expression may give a whole subtree.
+    pub fn demands(&self, path: &str) -> (Step, Production) {
+        let own = self.field(path);
+        self.fields
+            .iter()
+            .filter(|field| field.path != path && covers(path, field.path))
+            .fold((own.step, own.asks), |(step, asks), field| (step.min(field.step), asks.max(field.asks)))
+    }
+
+    /// The production that publishes a path of the observed object (`status.vpcID`). A read of a whole subtree needs
+    /// everything in it.
     pub fn published_at(&self, path: &str) -> Production {
+        let own =
+            self.published.iter().filter(|(prefix, _)| covers(prefix, path)).max_by_key(|(prefix, _)| prefix.len());
         self.published
             .iter()
-            .filter(|(prefix, _)| covers(prefix, path))
-            .max_by_key(|(prefix, _)| prefix.len())
-            .map_or(Production::Created, |(_, production)| *production)
+            .filter(|(entry, _)| covers(path, entry))
+            .chain(own)
+            .map(|(_, production)| *production)
+            .max()
+            .unwrap_or(Production::Created)
     }
-}
 
-/// Whether a dotted path is the other or lies below it.
-fn covers(prefix: &str, path: &str) -> bool {
-    match path.strip_prefix(prefix) {
-        Some(rest) => rest.is_empty() || rest.starts_with('.') || rest.starts_with('['),
-        None => false,
+    /// API group: `ec2.services.k8s.aws`, or empty.
+    pub fn group(&self) -> &str {
+        self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
     }
 }

@@ -94,7 +94,11 @@ pub struct Edge {
 /// Expands an instance. Errors: definitions that are missing, cycles through nested instances or implied edges, inputs
 /// that are read but have neither value nor default (`missing-input`, at the instance document), identities that two
 /// nodes share (`duplicate-identity`).
-pub fn expand(_instance: &Instance, _definitions: &Definitions, _catalog: &dyn Catalog) -> Result<Graph, Vec<Diagnostic>> {
+pub fn expand(
+    _instance: &Instance,
+    _definitions: &Definitions,
+    _catalog: &dyn Catalog,
+) -> Result<Graph, Vec<Diagnostic>> {
     todo!()
 }
 
