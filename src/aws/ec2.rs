@@ -1,13 +1,15 @@
 //! EC2, as far as fleetctl calls it.
 
 use super::limits::Limits;
+use super::lookups::Lookups;
 use super::operations::{reads, writes};
 
-/// Reads EC2 in one account and region.
+/// Reads EC2 in one account and region. Clones share the calls of single lookups: see [`super::batch`].
 #[derive(Debug, Clone)]
 pub struct Reader {
     client: aws_sdk_ec2::Client,
     limits: Limits,
+    pub(super) lookups: Lookups,
 }
 
 /// Changes EC2 in one account and region.
@@ -19,7 +21,7 @@ pub struct Writer {
 
 impl Reader {
     pub(super) fn new(client: aws_sdk_ec2::Client, limits: Limits) -> Self {
-        Self { client, limits }
+        Self { client, limits, lookups: Lookups::default() }
     }
 }
 

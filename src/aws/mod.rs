@@ -4,11 +4,18 @@
 //! inside is private. Readers keep the SDK's standard retry. Writers make one attempt, and each of their methods
 //! consumes a [`Permit`](crate::state::journal::Permit): a change without a record does not compile.
 
+mod batch;
+mod codes;
 pub mod ec2;
 pub mod eks;
 pub mod error;
 pub mod iam;
 pub mod identity;
 pub mod limits;
+mod lookups;
 mod operations;
+mod redact;
 pub mod sessions;
+#[cfg(test)]
+mod simulated;
+pub mod tags;

@@ -63,8 +63,8 @@ pub struct Observed {
 
 impl Observed {
     /// Whose object this is.
-    pub fn owner(&self, _marks: &Marks) -> Owner {
-        todo!()
+    pub fn owner(&self, marks: &Marks) -> Owner {
+        crate::aws::tags::owner(&self.tags, marks)
     }
 }
 

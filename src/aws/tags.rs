@@ -1,0 +1,303 @@
+//! Tags: the marks that make objects ours, and tags in each service's own shape.
+
+use crate::kinds::kind::{Marks, Owner, Subject};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, HashMap};
+
+/// Key of the tag that holds the lineage of the state.
+pub const LINEAGE: &str = "fleetctl:lineage";
+/// Key of the tag that holds the top-level instance.
+pub const INSTANCE: &str = "fleetctl:instance";
+/// Key of the tag that holds the address of the resource.
+pub const ADDRESS: &str = "fleetctl:address";
+
+/// The same three as annotations: Kubernetes allows no colon in their keys.
+pub const LINEAGE_ANNOTATION: &str = "fleetctl/lineage";
+/// See [`INSTANCE`].
+pub const INSTANCE_ANNOTATION: &str = "fleetctl/instance";
+/// See [`ADDRESS`].
+pub const ADDRESS_ANNOTATION: &str = "fleetctl/address";
+
+/// AWS allows this many characters in a tag's value.
+const LONGEST_VALUE: usize = 256;
+
+/// Tags that ACK and kro put on what they make. They change with each release of a controller.
+const ACK_KEYS: [&str; 4] =
+    ["services.k8s.aws/controller-version", "services.k8s.aws/namespace", "app.kubernetes.io/managed-by", "kro.run/kro-version"];
+
+/// Tags by key.
+pub type Tags = BTreeMap<String, String>;
+
+/// What differs between the tags that are wanted and those that are there.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TagChanges {
+    /// To be added or changed, with the new value.
+    pub set: Tags,
+    /// To be removed, with the value they have.
+    pub remove: Tags,
+}
+
+impl TagChanges {
+    /// Compares tags by what people wrote: see [`is_ignored`]. A key of ACK's counts when it is wanted by name.
+    pub fn between(wanted: &Tags, there: &Tags) -> Self {
+        let mut changes = Self::default();
+        for (key, value) in wanted.iter().filter(|(key, _)| !is_reserved(key)) {
+            if there.get(key) != Some(value) {
+                changes.set.insert(key.clone(), value.clone());
+            }
+        }
+        for (key, value) in there.iter().filter(|(key, _)| !is_ignored(key)) {
+            if !wanted.contains_key(key) {
+                changes.remove.insert(key.clone(), value.clone());
+            }
+        }
+        changes
+    }
+
+    /// Whether nothing differs.
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty() && self.remove.is_empty()
+    }
+}
+
+/// Whether a tag belongs to AWS or to fleetctl itself: nobody may want it, and it never counts as a difference.
+pub fn is_reserved(key: &str) -> bool {
+    key.starts_with("aws:") || key.starts_with("fleetctl:")
+}
+
+/// Whether a tag that is there but not wanted is left alone: AWS's, fleetctl's, and the four of ACK and kro.
+pub fn is_ignored(key: &str) -> bool {
+    is_reserved(key) || ACK_KEYS.contains(&key)
+}
+
+/// A text as a tag's value: itself, or, where AWS's 256 characters are too few, its beginning and its hash.
+pub fn value(text: &str) -> String {
+    if text.chars().count() <= LONGEST_VALUE {
+        return text.to_owned();
+    }
+    let hash: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+    let beginning: String = text.chars().take(LONGEST_VALUE - hash.len() - 1).collect();
+    format!("{beginning}={hash}")
+}
+
+impl Marks {
+    /// The marks as tags.
+    pub fn tags(&self) -> Tags {
+        self.keyed([LINEAGE, INSTANCE, ADDRESS])
+    }
+
+    /// The marks as annotations of an Argo CD registration.
+    pub fn annotations(&self) -> Tags {
+        self.keyed([LINEAGE_ANNOTATION, INSTANCE_ANNOTATION, ADDRESS_ANNOTATION])
+    }
+
+    fn keyed(&self, keys: [&str; 3]) -> Tags {
+        let texts = [&self.lineage, &self.instance, &self.address];
+        keys.into_iter().zip(texts).map(|(key, text)| (key.to_owned(), value(text))).collect()
+    }
+}
+
+/// Whose object it is that bears these tags (or annotations).
+pub fn owner(tags: &Tags, marks: &Marks) -> Owner {
+    let find = |keys: [&str; 2]| keys.iter().find_map(|key| tags.get(*key));
+    match find([LINEAGE, LINEAGE_ANNOTATION]) {
+        None => Owner::Nobody,
+        Some(lineage) if *lineage == value(&marks.lineage) => Owner::Ours,
+        Some(lineage) => Owner::Other(match find([INSTANCE, INSTANCE_ANNOTATION]) {
+            Some(instance) => format!("{instance}, lineage {lineage}"),
+            None => format!("lineage {lineage}"),
+        }),
+    }
+}
+
+/// The tags of a spec in ACK's shape: a list of `key` and `value` (EC2, IAM) or a map (EKS). Leaves that are not texts
+/// are left out.
+pub fn of_spec(tags: &Value) -> Tags {
+    match tags {
+        Value::Array(list) => list.iter().filter_map(of_item).collect(),
+        Value::Object(map) => map.iter().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect(),
+        _ => Tags::new(),
+    }
+}
+
+fn of_item(item: &Value) -> Option<(String, String)> {
+    // AWS takes a tag without a value as one with an empty value.
+    let value = item.get("value").map_or(Some(""), Value::as_str)?;
+    Some((item.get("key")?.as_str()?.to_owned(), value.to_owned()))
+}
+
+/// What people want: the tags of the spec, and the default tags under them (those without a value are left out, as ACK
+/// does).
+pub fn wanted(spec: &Value, subject: &Subject) -> Tags {
+    let mut tags: Tags = subject.default_tags.iter().filter(|(_, value)| !value.is_empty()).map(owned).collect();
+    tags.extend(of_spec(spec));
+    tags
+}
+
+/// Everything that an object is made with: what people want, and our marks.
+pub fn complete(spec: &Value, subject: &Subject) -> Tags {
+    let mut tags = wanted(spec, subject);
+    tags.retain(|key, _| !is_reserved(key));
+    tags.extend(subject.marks.tags());
+    tags
+}
+
+fn owned((key, value): (&String, &String)) -> (String, String) {
+    (key.clone(), value.clone())
+}
+
+/// Tags for EC2's `CreateTags` and `DeleteTags`.
+pub fn to_ec2(tags: &Tags) -> Vec<aws_sdk_ec2::types::Tag> {
+    tags.iter().map(|(key, value)| aws_sdk_ec2::types::Tag::builder().key(key).value(value).build()).collect()
+}
+
+/// The `TagSpecifications` of an EC2 create call.
+pub fn to_ec2_specification(
+    resource_type: aws_sdk_ec2::types::ResourceType,
+    tags: &Tags,
+) -> aws_sdk_ec2::types::TagSpecification {
+    aws_sdk_ec2::types::TagSpecification::builder().resource_type(resource_type).set_tags(Some(to_ec2(tags))).build()
+}
+
+/// Tags for IAM.
+pub fn to_iam(tags: &Tags) -> Vec<aws_sdk_iam::types::Tag> {
+    // Building fails only without key or value, and both are given.
+    tags.iter().filter_map(|(key, value)| aws_sdk_iam::types::Tag::builder().key(key).value(value).build().ok()).collect()
+}
+
+/// Tags for EKS.
+pub fn to_eks(tags: &Tags) -> HashMap<String, String> {
+    tags.iter().map(owned).collect()
+}
+
+/// Tags as EC2 gives them.
+pub fn of_ec2(tags: &[aws_sdk_ec2::types::Tag]) -> Tags {
+    tags.iter().filter_map(|tag| Some((tag.key.clone()?, tag.value.clone().unwrap_or_default()))).collect()
+}
+
+/// Tags as IAM gives them.
+pub fn of_iam(tags: &[aws_sdk_iam::types::Tag]) -> Tags {
+    tags.iter().map(|tag| (tag.key.clone(), tag.value.clone())).collect()
+}
+
+/// Tags as EKS gives them.
+pub fn of_eks(tags: Option<&HashMap<String, String>>) -> Tags {
+    tags.into_iter().flatten().map(owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn tags(pairs: &[(&str, &str)]) -> Tags {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn marks() -> Marks {
+        Marks {
+            lineage: "5f0c".into(),
+            instance: "argocd/EksCluster/workload-cluster1".into(),
+            address: "EksCluster/workload-cluster1/vpc/vpc".into(),
+        }
+    }
+
+    #[test]
+    fn short_values_stay_and_long_ones_are_hashed() {
+        assert_eq!(value("EksCluster/a/vpc"), "EksCluster/a/vpc");
+        let longest = "x".repeat(256);
+        assert_eq!(value(&longest), longest);
+        let (long, other) = ("y".repeat(300), format!("{}z", "y".repeat(299)));
+        assert_eq!(value(&long).chars().count(), 256);
+        assert!(value(&long).starts_with("yyyy"));
+        assert_ne!(value(&long), value(&other));
+        assert_eq!(value(&"ü".repeat(257)).chars().count(), 256);
+    }
+
+    #[test]
+    fn the_owner_is_told_by_lineage() {
+        assert_eq!(owner(&marks().tags(), &marks()), Owner::Ours);
+        assert_eq!(owner(&marks().annotations(), &marks()), Owner::Ours);
+        assert_eq!(owner(&tags(&[("Name", "x")]), &marks()), Owner::Nobody);
+        let mut other = marks();
+        other.lineage = "77aa".into();
+        assert_eq!(owner(&other.tags(), &marks()), Owner::Other("argocd/EksCluster/workload-cluster1, lineage 77aa".into()));
+        assert_eq!(owner(&tags(&[(LINEAGE, "77aa")]), &marks()), Owner::Other("lineage 77aa".into()));
+    }
+
+    #[test]
+    fn another_address_of_our_lineage_is_ours() {
+        let mut moved = marks();
+        moved.address = "EksCluster/workload-cluster1/network/vpc".into();
+        assert_eq!(owner(&moved.tags(), &marks()), Owner::Ours);
+    }
+
+    #[test]
+    fn both_shapes_of_ack_are_read() {
+        let list = json!([{"key": "Name", "value": "a"}, {"key": "empty"}, {"key": 3, "value": "no"}, {"value": "no key"}]);
+        assert_eq!(of_spec(&list), tags(&[("Name", "a"), ("empty", "")]));
+        assert_eq!(of_spec(&json!({"Name": "a", "number": 1})), tags(&[("Name", "a")]));
+        assert_eq!(of_spec(&Value::Null), Tags::new());
+    }
+
+    #[test]
+    fn tags_of_aws_and_of_tools_are_no_difference() {
+        let there = tags(&[
+            ("Name", "a"),
+            ("aws:cloudformation:stack-name", "s"),
+            ("services.k8s.aws/controller-version", "ec2-v1.20.0"),
+            ("services.k8s.aws/namespace", "n"),
+            ("app.kubernetes.io/managed-by", "kro"),
+            ("kro.run/kro-version", "1"),
+            ("fleetctl:lineage", "5f0c"),
+        ]);
+        assert!(TagChanges::between(&tags(&[("Name", "a")]), &there).is_empty());
+    }
+
+    #[test]
+    fn what_people_wrote_is_compared() {
+        let there = tags(&[("Name", "a"), ("old", "1"), ("app.kubernetes.io/managed-by", "kro")]);
+        let wanted = tags(&[("Name", "b"), ("new", ""), ("app.kubernetes.io/managed-by", "us"), ("aws:no", "x")]);
+        let changes = TagChanges::between(&wanted, &there);
+        assert_eq!(changes.set, tags(&[("Name", "b"), ("new", ""), ("app.kubernetes.io/managed-by", "us")]));
+        assert_eq!(changes.remove, tags(&[("old", "1")]));
+    }
+
+    #[test]
+    fn tags_go_out_and_come_back() {
+        let some = tags(&[("Name", "a"), ("team", "")]);
+        assert_eq!(of_ec2(&to_ec2(&some)), some);
+        assert_eq!(of_iam(&to_iam(&some)), some);
+        assert_eq!(of_eks(Some(&to_eks(&some))), some);
+        assert_eq!(of_eks(None), Tags::new());
+        let specification = to_ec2_specification(aws_sdk_ec2::types::ResourceType::Vpc, &some);
+        assert_eq!(of_ec2(specification.tags()), some);
+    }
+
+    #[test]
+    fn an_object_is_made_with_defaults_spec_and_marks() {
+        let subject = Subject {
+            identity: crate::graph::identity::Identity {
+                api_version: "ec2.services.k8s.aws/v1alpha1".into(),
+                kind: "VPC".into(),
+                namespace: "argocd".into(),
+                name: "a".into(),
+                account: "111111111111".into(),
+                region: "us-west-2".into(),
+            },
+            address: crate::graph::identity::Address("EksCluster/workload-cluster1/vpc/vpc".into()),
+            partition: "aws".into(),
+            role: None,
+            marks: marks(),
+            default_tags: tags(&[("team", "fleet"), ("Name", "default"), ("nothing", "")]),
+            role_path: None,
+            permissions_boundary: None,
+            dependencies: Vec::new(),
+        };
+        let spec = json!([{"key": "Name", "value": "a"}, {"key": "fleetctl:lineage", "value": "forged"}]);
+        let mut expected = tags(&[("team", "fleet"), ("Name", "a")]);
+        expected.extend(marks().tags());
+        assert_eq!(complete(&spec, &subject), expected);
+    }
+}
