@@ -1,0 +1,301 @@
+//! The command line: clap's types. The doc comments are the help text.
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done; nothing to do
+  1    failed
+  2    changes (`plan --detailed-exitcode`)
+  3    incomplete: some objects could not be read or were not reached
+  4    bad input: usage, settings, documents, definitions
+  5    the state is locked by somebody else
+  6    no credentials, or the wrong account
+  130  interrupted";
+
+/// Provisions fleets of Amazon EKS clusters from kro graph definitions, calling AWS directly.
+#[derive(Debug, Parser)]
+#[command(name = "fleetctl", version, after_help = EXIT_CODES, max_term_width = 120)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Options of every command.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check documents and graph definitions, without credentials and without any call
+    Validate(Inputs),
+    /// Show what apply would change, and change nothing
+    Plan(Plan),
+    /// Make AWS what the documents say
+    Apply(Apply),
+    /// Remove everything that an instance has made
+    Destroy(Destroy),
+    /// Show what is recorded, without any call
+    Status(Status),
+    /// Show the resources of instances, their order and what they need of each other, without any call
+    Graph(Graph),
+    /// Show the settings
+    #[command(subcommand)]
+    Config(Config),
+    /// Show the version
+    Version,
+}
+
+impl Command {
+    /// The command's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Validate(_) => "validate",
+            Self::Plan(_) => "plan",
+            Self::Apply(_) => "apply",
+            Self::Destroy(_) => "destroy",
+            Self::Status(_) => "status",
+            Self::Graph(_) => "graph",
+            Self::Config(Config::Show) => "config show",
+            Self::Version => "version",
+        }
+    }
+
+    /// Whether the machine output is one event a line instead of one object.
+    pub fn streams(&self) -> bool {
+        matches!(self, Self::Apply(_) | Self::Destroy(_))
+    }
+}
+
+/// Documents.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Inputs {
+    /// Files, folders (their *.yaml and *.yml, not those of folders below) or `-` for standard input
+    #[arg(value_name = "FILE", required_unless_present = "file")]
+    pub files: Vec<PathBuf>,
+    /// The same as FILE; may be repeated
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    pub file: Vec<PathBuf>,
+}
+
+impl Inputs {
+    /// All of them, in order.
+    pub fn all(&self) -> Vec<PathBuf> {
+        self.files.iter().chain(&self.file).cloned().collect()
+    }
+}
+
+/// `plan`.
+#[derive(Debug, Args)]
+pub struct Plan {
+    /// Documents.
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Write the plan to a file, to be carried out by `fleetctl apply PLAN` as long as nothing has moved
+    #[arg(long, value_name = "PLAN")]
+    pub out: Option<PathBuf>,
+    /// Exit with 2 when there are changes
+    #[arg(long)]
+    pub detailed_exitcode: bool,
+}
+
+/// `apply`.
+#[derive(Debug, Args)]
+pub struct Apply {
+    /// Documents, or one plan that `plan --out` wrote.
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Confirm the replacement or removal of the object at this address; may be repeated. On a terminal it is asked for
+    #[arg(long, value_name = "ADDRESS")]
+    pub confirm: Vec<String>,
+}
+
+/// `destroy`.
+#[derive(Debug, Args)]
+pub struct Destroy {
+    /// Files, folders or `-`, whose instances are destroyed; or KIND/NAME of recorded instances
+    #[arg(value_name = "FILE|KIND/NAME", required_unless_present = "file")]
+    pub targets: Vec<PathBuf>,
+    /// A file, folder or `-`; may be repeated
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    pub file: Vec<PathBuf>,
+    /// Namespace of the instances that KIND/NAME names, where there are several
+    #[arg(short = 'n', long, value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
+}
+
+/// `status`.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// Only these instances
+    #[arg(value_name = "KIND/NAME")]
+    pub instances: Vec<String>,
+    /// Only instances of this namespace
+    #[arg(short = 'n', long, value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
+}
+
+/// `graph`.
+#[derive(Debug, Args)]
+pub struct Graph {
+    /// Documents.
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Print a graph for Graphviz: `fleetctl graph --dot cluster.yaml | dot -Tsvg`
+    #[arg(long)]
+    pub dot: bool,
+}
+
+/// `config`.
+#[derive(Debug, Subcommand)]
+pub enum Config {
+    /// Show every setting and where its value comes from
+    Show,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Common options")]
+pub struct Common {
+    /// Folder with graph definitions; otherwise ./graphs if it holds any, otherwise the built-in ones [env: FLEETCTL_GRAPHS]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub graphs: Option<PathBuf>,
+    /// Folder with state; otherwise ./state [env: FLEETCTL_STATE]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub state: Option<PathBuf>,
+    /// Form of the results; otherwise text [env: FLEETCTL_OUTPUT]
+    #[arg(short = 'o', long, value_name = "FORM", global = true)]
+    pub output: Option<OutputFormat>,
+    /// Do not ask before apply and destroy [env: FLEETCTL_YES]
+    #[arg(short = 'y', long, global = true)]
+    pub yes: bool,
+    /// Most steps at one time; otherwise 32 [env: FLEETCTL_PARALLELISM]
+    #[arg(long, value_name = "NUMBER", global = true)]
+    pub parallelism: Option<usize>,
+    /// No progress, only results and failures [env: FLEETCTL_QUIET]
+    #[arg(short = 'q', long, global = true)]
+    pub quiet: bool,
+    /// More: -v lists what is unchanged and logs, -vv logs what the AWS SDK does [env: FLEETCTL_VERBOSE]
+    #[arg(short = 'v', long = "verbose", action = ArgAction::Count, global = true)]
+    pub verbose: u8,
+    /// Whether to colour; otherwise auto [env: FLEETCTL_COLOR, NO_COLOR]
+    #[arg(long, value_name = "WHEN", global = true)]
+    pub color: Option<ColorChoice>,
+    /// File with settings; otherwise ./fleetctl.yaml if it is there [env: FLEETCTL_CONFIG]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
+    /// The absence of an object that was just made counts after this many seconds; otherwise 60 [env:
+    /// FLEETCTL_VISIBILITY_WINDOW]
+    #[arg(long, value_name = "SECONDS", global = true)]
+    pub visibility_window: Option<String>,
+}
+
+/// Form of the results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// For people
+    Text,
+    /// For programs: one object, or one event a line for apply and destroy
+    Json,
+}
+
+/// Whether to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Whether machine output was asked for, as far as a command line that does not parse tells.
+pub fn asks_for_json(arguments: &[std::ffi::OsString], from_environment: Option<&str>) -> bool {
+    let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
+    let by_two_words = words.windows(2).rev().find(|pair| pair[0] == "-o" || pair[0] == "--output").map(|pair| pair[1] == "json");
+    let by_one_word = || words.iter().any(|word| matches!(word.as_ref(), "-ojson" | "-o=json" | "--output=json"));
+    by_two_words.unwrap_or_else(|| by_one_word() || from_environment == Some("json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn help(path: &[&str]) -> String {
+        let mut command = Arguments::command().term_width(100);
+        command.build();
+        let mut place = &mut command;
+        for name in path {
+            place = place.find_subcommand_mut(name).unwrap();
+        }
+        place.render_long_help().to_string()
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_common_option_names_its_variable() {
+        let text = help(&["plan"]).replace('\n', " ");
+        for variable in crate::cli::environment::ALL {
+            let internal = ["FLEETCTL_LOG"].contains(&variable.name);
+            assert!(internal || !variable.name.starts_with("FLEETCTL_") || text.contains(variable.name), "{}", variable.name);
+        }
+    }
+
+    #[test]
+    fn json_is_recognised_on_a_broken_command_line() {
+        let words = |text: &str| text.split(' ').map(Into::into).collect::<Vec<std::ffi::OsString>>();
+        assert!(asks_for_json(&words("fleetctl -o json nonsense"), None));
+        assert!(asks_for_json(&words("fleetctl nonsense --output=json"), None));
+        assert!(asks_for_json(&words("fleetctl nonsense"), Some("json")));
+        assert!(!asks_for_json(&words("fleetctl -o text nonsense"), Some("json")));
+        assert!(!asks_for_json(&words("fleetctl nonsense"), None));
+    }
+
+    #[test]
+    fn help_of_the_program() {
+        insta::assert_snapshot!(help(&[]), @"");
+    }
+
+    #[test]
+    fn help_of_validate() {
+        insta::assert_snapshot!(help(&["validate"]), @"");
+    }
+
+    #[test]
+    fn help_of_plan() {
+        insta::assert_snapshot!(help(&["plan"]), @"");
+    }
+
+    #[test]
+    fn help_of_apply() {
+        insta::assert_snapshot!(help(&["apply"]), @"");
+    }
+
+    #[test]
+    fn help_of_destroy() {
+        insta::assert_snapshot!(help(&["destroy"]), @"");
+    }
+
+    #[test]
+    fn help_of_status() {
+        insta::assert_snapshot!(help(&["status"]), @"");
+    }
+
+    #[test]
+    fn help_of_graph() {
+        insta::assert_snapshot!(help(&["graph"]), @"");
+    }
+
+    #[test]
+    fn help_of_config_show() {
+        insta::assert_snapshot!(help(&["config", "show"]), @"");
+    }
+}
