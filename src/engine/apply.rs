@@ -17,7 +17,7 @@ use crate::graph::expansion::NodeIndex;
 use crate::graph::identity::{Address, Identity};
 use crate::kinds::catalog::{self, KindCatalog};
 use crate::kinds::kind::{Kind, Marks, Observed, Subject};
-use crate::kinds::recorder::{Recorder, RecorderOptions};
+use crate::kinds::recorder::{self, Recorder};
 use crate::state::error::StateError;
 use crate::state::file::{Begin, InstanceKey, Phase, Record, RoleUsed, StateFile};
 use crate::state::journal::Journal;
@@ -135,7 +135,7 @@ fn adopted_record(work: &Work, index: NodeIndex, item: &Item, observed: &Observe
 /// What steps share, in one run.
 pub(super) fn context(engine: &Engine, journal: &Journal, stop: &Stop) -> Context {
     let window = engine.settings.visibility_window;
-    let options = RecorderOptions { visibility_window: window };
+    let options = recorder::Options { visibility_window: window, ..recorder::Options::default() };
     let events = engine.events.clone();
     let recorder = Recorder::new(journal.clone(), options, Arc::new(move |event| events.say(event.into())));
     Context {
@@ -246,7 +246,6 @@ impl Site {
         let (seen, orphans) = tokio::try_join!(refresh(&wanted, window), refresh_orphans(&orphaned, window))?;
         let input = PlanInput {
             work,
-            catalog: &CATALOG,
             header: self.header(work, state),
             seen: &seen,
             orphans: &orphans,

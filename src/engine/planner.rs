@@ -8,7 +8,7 @@ use crate::graph::evaluation::{Evaluation, Included, Observation, Observations, 
 use crate::graph::expansion::NodeIndex;
 use crate::graph::identity::Identity;
 use crate::graph::tree::Tree;
-use crate::kinds::catalog::KindCatalog;
+use crate::kinds::catalog::{self, KindCatalog};
 use crate::kinds::kind::{Changeability, FieldChange, Kind, Observed, Owner, Readiness, Subject};
 use crate::state::file::{Phase, Record};
 use serde_json::Value;
@@ -44,8 +44,6 @@ pub struct Orphan {
 pub struct PlanInput<'a> {
     /// The expanded instance with the places of its resources.
     pub work: &'a Work,
-    /// The kinds.
-    pub catalog: &'a KindCatalog,
     /// Who, where, by which role.
     pub header: Header,
     /// By node of the graph.
@@ -70,7 +68,7 @@ pub struct Planned {
 /// Makes the plan.
 pub fn plan(input: PlanInput<'_>) -> Planned {
     let observations = observations(input.work, input.seen);
-    let evaluation = evaluate(&input.work.graph, &observations, input.catalog);
+    let evaluation = evaluate(&input.work.graph, &observations, &KindCatalog);
     let mut changes = Vec::new();
     let mut not_carried_out = Vec::new();
     for index in &input.work.graph.order {
@@ -78,8 +76,12 @@ pub fn plan(input: PlanInput<'_>) -> Planned {
         if matches!(node.included, Included::No(_)) {
             continue;
         }
-        match (input.work.place(*index), input.seen.get(index)) {
-            (Some(place), Some(seen)) => changes.push(Decision::new(&input, *index, place, seen, &node.desired).decide()),
+        let graph_node = input.work.graph.node(*index);
+        let kind = catalog::kind(&graph_node.api_version, &graph_node.kind);
+        match (input.work.place(*index), input.seen.get(index), kind) {
+            (Some(place), Some(seen), Some(kind)) => {
+                changes.push(Decision { kind, place, seen, desired: &node.desired }.decide());
+            }
             _ => not_carried_out.extend(left_out(&input, *index)),
         }
     }
@@ -112,20 +114,13 @@ fn reached(record: Option<&Record>, observed: &Observed) -> Option<Production> {
 
 /// One resource and what decides its action.
 struct Decision<'a> {
-    description: &'a KindDescription,
     kind: &'a dyn Kind,
     place: &'a Place,
     seen: &'a Seen,
     desired: &'a Tree,
 }
 
-impl<'a> Decision<'a> {
-    fn new(input: &PlanInput<'a>, index: NodeIndex, place: &'a Place, seen: &'a Seen, desired: &'a Tree) -> Self {
-        let node = input.work.graph.node(index);
-        let kind = input.catalog.carried_out(&node.api_version, &node.kind);
-        Self { description: kind.description(), kind, place, seen, desired }
-    }
-
+impl Decision<'_> {
     fn decide(&self) -> Change {
         if let Some(reason) = &self.seen.unreachable {
             return match self.seen.record {
@@ -133,7 +128,7 @@ impl<'a> Decision<'a> {
                 Some(_) => Change { waits: true, ..self.change(Action::None, Some(format!("not read: {reason}"))) },
             };
         }
-        let refused = fields_not_carried_out(self.description, self.desired);
+        let refused = fields_not_carried_out(self.kind.description(), self.desired);
         if !refused.is_empty() {
             let verb = if refused.len() == 1 { "is" } else { "are" };
             let reason = format!("{} {verb} not carried out by fleetctl yet", refused.join(", "));
@@ -361,7 +356,7 @@ fn joined(path: &str, key: &str) -> String {
 /// A resource that has no place: known, but not carried out.
 fn left_out(input: &PlanInput<'_>, index: NodeIndex) -> Option<NotCarriedOut> {
     let node = input.work.graph.node(index);
-    let support = input.work.graph.describe(index, input.catalog)?.support;
+    let support = input.work.graph.describe(index, &KindCatalog)?.support;
     let reason = match support {
         Support::OnlyKnown => format!("fleetctl knows the kind {} but does not carry it out yet", node.kind),
         Support::CarriedOut => input.work.left_out.get(&index)?.clone(),

@@ -67,6 +67,7 @@ pub async fn remove_all(context: &Context, doomed: Vec<Doomed>, parallelism: usi
             },
             () = context.stop.wait(), if !told => {
                 told = true;
+                context.recorder.stop();
                 context.events.say(Event::Stopping);
             }
         }

@@ -219,6 +219,17 @@ pub trait Kind: Send + Sync {
         record: &'a Record,
     ) -> BoxFuture<'a, Result<(), StepError>>;
 
+    /// Whether an object without any marks may be adopted: only what AWS makes by itself for us (the access entry of a
+    /// cluster's creator).
+    fn adoptable_without_marks(&self, _observed: &Observed) -> bool {
+        false
+    }
+
+    /// The object as the state may keep it: without write-only and secret fields.
+    fn recordable(&self, desired: &Value) -> Value {
+        desired.clone()
+    }
+
     /// Whether AWS takes the object away together with another one (an add-on with its cluster): kind and the path of
     /// the record's applied object that names it. Destroy does not delete it by itself then.
     fn goes_with(&self) -> Option<GoesWith> {

@@ -26,7 +26,6 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 /// A run of one instance.
-#[derive(Debug)]
 pub struct Run<'a> {
     work: &'a Work,
     catalog: &'static dyn Catalog,
@@ -82,6 +81,7 @@ impl<'a> Run<'a> {
                 },
                 () = self.context.stop.wait(), if !told => {
                     told = true;
+                    self.context.recorder.stop();
                     self.context.events.say(Event::Stopping);
                 }
             }

@@ -7,6 +7,7 @@ from typing import Any
 from localstack.aws.api import RequestContext
 from moto.ec2.models import EC2Backend
 
+from ..errors import refuse
 from ..operations import Parameters, Proceed, Reply, around
 from ..settings import SETTINGS
 from ..world import CLOCK
@@ -83,6 +84,42 @@ def create_subnet(context: RequestContext, _request: Parameters, proceed: Procee
         "PrivateDnsNameOptionsOnLaunch": subnet.private_dns_name_options_on_launch,
     }
     return reply
+
+
+# What the engine accepts and forgets, and where LocalStack shows it from.
+_HOSTNAME_OPTIONS = {
+    "PrivateDnsHostnameTypeOnLaunch": "HostnameType",
+    "EnableResourceNameDnsARecordOnLaunch": "EnableResourceNameDnsARecord",
+    "EnableResourceNameDnsAAAARecordOnLaunch": "EnableResourceNameDnsAAAARecord",
+}
+
+
+@around("ec2", "ModifySubnetAttribute")
+def modify_subnet(context: RequestContext, request: Parameters, proceed: Proceed) -> Reply:
+    _one_attribute(request, "SubnetId")
+    subnet = engine_of(context).get_subnet(request["SubnetId"])
+    reply = proceed()
+    for name, value in request.items():
+        plain = value.get("Value") if isinstance(value, dict) else value
+        if name == "EnableDns64":
+            subnet.enable_dns64 = plain
+        if name in _HOSTNAME_OPTIONS:
+            options = subnet.private_dns_name_options_on_launch
+            subnet.private_dns_name_options_on_launch = options | {_HOSTNAME_OPTIONS[name]: plain}
+    return reply
+
+
+@around("ec2", "ModifyVpcAttribute")
+def modify_vpc(context: RequestContext, request: Parameters, proceed: Proceed) -> Reply:
+    _one_attribute(request, "VpcId")
+    engine_of(context).get_vpc(request["VpcId"])
+    return proceed()
+
+
+def _one_attribute(request: Parameters, identifier: str) -> None:
+    """AWS changes one attribute in a call."""
+    if len([name for name in request if name not in (identifier, "DryRun")]) > 1:
+        refuse("InvalidParameterCombination", "Only one attribute can be modified at a time")
 
 
 @around("ec2", "DeleteSubnet")
