@@ -8,4 +8,12 @@
 mod support;
 
 mod apply;
-mod documents;
+mod argocd_double;
+mod benchmark;
+mod broken_documents;
+mod crash;
+mod destroy;
+mod existing_vpc;
+mod faults;
+mod identity;
+mod state;

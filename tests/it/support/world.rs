@@ -83,6 +83,11 @@ impl World {
         path
     }
 
+    /// The token for Argo CD.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
     pub fn set(&mut self, name: &str, value: &str) {
         self.environment.push((name.to_owned(), value.to_owned()));
     }
