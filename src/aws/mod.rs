@@ -4,6 +4,7 @@
 //! inside is private. Readers keep the SDK's standard retry. Writers make one attempt, and each of their methods
 //! consumes a [`Permit`](crate::state::journal::Permit): a change without a record does not compile.
 
+pub mod arn;
 mod batch;
 mod codes;
 pub mod ec2;
