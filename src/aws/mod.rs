@@ -6,6 +6,7 @@
 
 pub mod arn;
 mod batch;
+mod clients;
 mod codes;
 pub mod ec2;
 pub mod eks;
@@ -16,7 +17,9 @@ pub mod limits;
 mod lookups;
 mod operations;
 mod redact;
+mod refusals;
 pub mod sessions;
 #[cfg(test)]
 mod simulated;
+pub mod sts;
 pub mod tags;
