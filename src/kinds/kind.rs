@@ -146,9 +146,13 @@ pub enum StepError {
     /// The object is somebody else's.
     #[error("{0}")]
     NotOurs(String),
-    /// The record could not be written; nothing was called.
+    /// The journal could not be written. If it was the begin entry, nothing was called; if it was the end entry, the begin
+    /// entry stays open and the next run looks what came of the call.
     #[error(transparent)]
     State(#[from] StateError),
+    /// The run is being stopped: nothing new is called.
+    #[error("stopped before the call was made")]
+    Stopped,
 }
 
 /// What fleetctl does with objects of one kind. Everything is safe to repeat.

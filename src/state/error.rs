@@ -21,13 +21,23 @@ pub enum StateError {
         /// Newest version this program reads.
         known: u64,
     },
-    /// The file or a journal segment does not parse.
+    /// The file or a journal segment does not parse, or they do not fit together.
     #[error("{key} is damaged: {reason}")]
     Damaged {
         /// Key in the store.
         key: String,
-        /// Why.
+        /// Why, and the way out.
         reason: String,
+    },
+    /// The file is that of another instance: two API groups that have the same kind, or a file that was moved.
+    #[error("{key} holds the state of {found}, not of {expected}")]
+    OtherInstance {
+        /// Key in the store.
+        key: String,
+        /// The instance in the file.
+        found: String,
+        /// The instance that was asked for.
+        expected: String,
     },
     /// Somebody else wrote between our read and our write.
     #[error("{key} was changed by somebody else meanwhile")]
@@ -35,12 +45,61 @@ pub enum StateError {
         /// Key in the store.
         key: String,
     },
+    /// A key that no store takes.
+    #[error("{key:?} cannot be the name of a state: {reason}")]
+    BadKey {
+        /// The key.
+        key: String,
+        /// Why.
+        reason: &'static str,
+    },
     /// The store failed.
-    #[error("{key}: {source}")]
+    #[error("cannot {action} {key}: {source}")]
     Store {
+        /// What was being done: `read`, `write`, `lock`.
+        action: &'static str,
         /// Key or path.
         key: String,
         /// Why.
         source: std::io::Error,
     },
+    /// The journal could not be written. No call is made from then on; the end of calls under way is still tried.
+    #[error("the journal of {instance} cannot be written: {reason}")]
+    Journal {
+        /// The instance.
+        instance: String,
+        /// Why.
+        reason: String,
+    },
+    /// An earlier call for the object has an unknown outcome; it must be looked up before this one can be made.
+    #[error("{operation} is not called for {identity}: what came of the earlier {earlier} is not known yet (entry {entry})")]
+    Unresolved {
+        /// The object.
+        identity: String,
+        /// The call that was refused.
+        operation: String,
+        /// The call that is still open.
+        earlier: String,
+        /// The open begin entry.
+        entry: u64,
+    },
+    /// The end of an entry that is not open: it was ended before, or never begun.
+    #[error("entry {entry} is not open")]
+    NotOpen {
+        /// The entry.
+        entry: u64,
+    },
+    /// The session is closed.
+    #[error("the state of {instance} is closed")]
+    Closed {
+        /// The instance.
+        instance: String,
+    },
+}
+
+impl StateError {
+    /// A damaged object with the reason and the way out.
+    pub(super) fn damaged(key: &str, reason: impl std::fmt::Display, way_out: &str) -> Self {
+        Self::Damaged { key: key.to_owned(), reason: format!("{reason}. {way_out}") }
+    }
 }

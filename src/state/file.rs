@@ -1,4 +1,7 @@
 //! The state of one top-level instance, as the program sees it and as it stands in the file.
+//!
+//! These structs are the format. Unknown fields are refused: an older program that dropped a field it does not know
+//! would lose data when it writes the file back. So every new field raises [`VERSION`]; see [`super::migrate`].
 
 use crate::graph::catalog::Production;
 use crate::graph::identity::{Address, Identity};
@@ -12,7 +15,7 @@ pub const VERSION: u64 = 1;
 
 /// The state of one top-level instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StateFile {
     /// Version of the format.
     pub version: u64,
@@ -26,7 +29,8 @@ pub struct StateFile {
     pub instance: InstanceKey,
     /// The definitions that the last apply used.
     pub definitions: Option<DefinitionsUsed>,
-    /// Number of the last journal segment that is folded in.
+    /// Number of the last journal segment that this state includes. Never repeats, so that with the lineage it names one
+    /// version of the state exactly, folded or not.
     pub folded_segment: u64,
     /// Number of the last begin entry.
     pub last_entry: u64,
@@ -41,7 +45,7 @@ pub struct StateFile {
 
 /// The key of a top-level instance.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InstanceKey {
     /// `kro.run/v1alpha1`.
     pub api_version: String,
@@ -56,9 +60,13 @@ pub struct InstanceKey {
 impl InstanceKey {
     /// The key of its state file in the store: `argocd/EksCluster.workload-cluster1.json`.
     pub fn store_key(&self) -> String {
-        format!("{}/{}.{}.json", self.namespace, self.kind, self.name)
+        let namespace = if self.namespace.is_empty() { NO_NAMESPACE } else { &self.namespace };
+        format!("{namespace}/{}.{}.json", self.kind, self.name)
     }
 }
+
+/// Folder of instances that have no namespace. No namespace can have this name: `_` is not allowed in them.
+const NO_NAMESPACE: &str = "_cluster";
 
 impl std::fmt::Display for InstanceKey {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -68,7 +76,7 @@ impl std::fmt::Display for InstanceKey {
 
 /// The definitions that were used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DefinitionsUsed {
     /// `built-in`, or the folder.
     pub source: String,
@@ -78,7 +86,7 @@ pub struct DefinitionsUsed {
 
 /// What is recorded of one resource.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Record {
     /// The key.
     pub identity: Identity,
@@ -138,7 +146,7 @@ impl Phase {
 
 /// The role that reached an account.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RoleUsed {
     /// The role's ARN.
     pub arn: String,
@@ -149,7 +157,7 @@ pub struct RoleUsed {
 
 /// A wait that may outlive the process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Wait {
     /// What is waited for: `ready`, `deleted`, `update`.
     pub what: String,
@@ -162,7 +170,7 @@ pub struct Wait {
 
 /// A mutating call that is about to be made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Begin {
     /// Number of the entry, unique in the state.
     pub entry: u64,
@@ -204,8 +212,45 @@ pub enum Verb {
 }
 
 impl StateFile {
+    /// An empty state with a lineage of its own.
+    pub fn new(instance: InstanceKey) -> Self {
+        Self {
+            version: VERSION,
+            lineage: uuid::Uuid::new_v4().to_string(),
+            serial: 0,
+            writer: writer(),
+            instance,
+            definitions: None,
+            folded_segment: 0,
+            last_entry: 0,
+            resources: Vec::new(),
+            open: Vec::new(),
+            durations: BTreeMap::new(),
+        }
+    }
+
+    /// Whether two states say the same, bookkeeping (serial, writer, numbers) aside.
+    pub fn same_content(&self, other: &Self) -> bool {
+        self.lineage == other.lineage
+            && self.instance == other.instance
+            && self.definitions == other.definitions
+            && self.resources == other.resources
+            && self.open == other.open
+            && self.durations == other.durations
+    }
+
+    /// The open begin entries of an identity.
+    pub fn open_entries<'a>(&'a self, identity: &'a Identity) -> impl Iterator<Item = &'a Begin> {
+        self.open.iter().filter(move |begin| &begin.identity == identity)
+    }
+
     /// The record of an identity.
     pub fn record(&self, identity: &Identity) -> Option<&Record> {
         self.resources.iter().find(|record| &record.identity == identity)
     }
+}
+
+/// What this program writes into `writer`.
+pub fn writer() -> String {
+    format!("fleetctl {}", env!("CARGO_PKG_VERSION"))
 }

@@ -1,1 +1,247 @@
-//! A folder as store: temp file, fsync, rename, fsync of the folder; mode 0600; previous versions kept.
+//! A folder as store: temp file, fsync, rename, fsync of the folder; mode 0600.
+
+use super::error::StateError;
+use super::lock::{FileLock, Holder};
+use super::store::{Lock, Store, Stored, check_key, tag_of};
+use futures::future::{BoxFuture, FutureExt as _};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+use tempfile::NamedTempFile;
+
+/// Names of unfinished writes begin with this. A process that is killed leaves one behind at most.
+const UNFINISHED: &str = ".tmp-";
+
+/// Unfinished writes that are older than this belong to nobody any more.
+const ABANDONED: Duration = Duration::from_hours(1);
+
+/// Folders are not looked for deeper than this, so that a link to a folder above does not lead in circles.
+const DEPTH: usize = 8;
+
+/// A folder as store. Made by the first write if it does not exist.
+///
+/// [`Store::put_if_match`] is atomic among the users of one value and its clones; processes are kept apart by the lock.
+/// [`Store::put_if_absent`] is atomic for everybody.
+#[derive(Debug, Clone)]
+pub struct FolderStore {
+    root: PathBuf,
+    replacing: Arc<Mutex<()>>,
+}
+
+impl FolderStore {
+    /// The store in a folder.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), replacing: Arc::default() }
+    }
+
+    fn path(&self, key: &str) -> Result<PathBuf, StateError> {
+        check_key(key)?;
+        Ok(key.split('/').fold(self.root.clone(), |path, part| path.join(part)))
+    }
+
+    /// Runs blocking work on the store, so that no other task of the runtime waits for the disk.
+    fn work<T, F>(&self, work: F) -> BoxFuture<'static, Result<T, StateError>>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Self) -> Result<T, StateError> + Send + 'static,
+    {
+        let store = self.clone();
+        async move {
+            let name = store.name();
+            let done = tokio::task::spawn_blocking(move || work(&store)).await;
+            // Fails only if the work panicked or the runtime is going down.
+            done.unwrap_or_else(|error| Err(StateError::Store { action: "use", key: name, source: io::Error::other(error) }))
+        }
+        .boxed()
+    }
+
+    fn read(&self, key: &str) -> Result<Option<Stored>, StateError> {
+        let path = self.path(key)?;
+        match fs::read(&path) {
+            Ok(bytes) => Ok(Some(Stored { tag: tag_of(&bytes), bytes })),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed("read", &path)(error)),
+        }
+    }
+
+    fn add(&self, key: &str, bytes: &[u8]) -> Result<String, StateError> {
+        let path = self.path(key)?;
+        let (folder, unfinished) = self.write(&path, bytes)?;
+        match unfinished.persist_noclobber(&path) {
+            Ok(_) => sync_folder(&folder).map_err(failed("write", &path))?,
+            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
+                return Err(StateError::Conflict { key: key.to_owned() });
+            }
+            Err(error) => return Err(failed("write", &path)(error.error)),
+        }
+        Ok(tag_of(bytes))
+    }
+
+    fn replace(&self, key: &str, bytes: &[u8], tag: &str) -> Result<String, StateError> {
+        let path = self.path(key)?;
+        let _alone = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.read(key)?.is_none_or(|found| found.tag != tag) {
+            return Err(StateError::Conflict { key: key.to_owned() });
+        }
+        let (folder, unfinished) = self.write(&path, bytes)?;
+        unfinished.persist(&path).map_err(|error| failed("write", &path)(error.error))?;
+        sync_folder(&folder).map_err(failed("write", &path))?;
+        Ok(tag_of(bytes))
+    }
+
+    /// Writes the bytes to an unfinished file in the folder of `path`, durable but not yet under its name. It is removed
+    /// when it is dropped, so a failure leaves nothing behind.
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(PathBuf, NamedTempFile), StateError> {
+        let folder = path.parent().unwrap_or(&self.root).to_owned();
+        let write = || {
+            make_folders(&folder)?;
+            // The mode of temporary files is 0600.
+            let mut unfinished = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&folder)?;
+            unfinished.write_all(bytes)?;
+            unfinished.as_file().sync_all()?;
+            Ok(unfinished)
+        };
+        let unfinished = write().map_err(failed("write", path))?;
+        Ok((folder, unfinished))
+    }
+
+    fn delete(&self, key: &str) -> Result<(), StateError> {
+        let path = self.path(key)?;
+        match fs::remove_file(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(failed("remove", &path)(error)),
+        }
+        // The last segment takes the journal's folder with it; of a folder that is not empty this is refused.
+        if let Some(folder) = path.parent().filter(|folder| *folder != self.root) {
+            let _ = fs::remove_dir(folder);
+        }
+        Ok(())
+    }
+
+    fn keys(&self, prefix: &str) -> Result<Vec<String>, StateError> {
+        let folder = prefix.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let start = if folder.is_empty() { self.root.clone() } else { self.path(folder)? };
+        let mut keys = Vec::new();
+        walk(&start, folder, &mut keys)?;
+        keys.retain(|key| key.starts_with(prefix));
+        keys.sort_unstable();
+        Ok(keys)
+    }
+
+    fn take_lock(&self, key: &str, holder: &Holder) -> Result<FileLock, StateError> {
+        let path = self.path(key)?;
+        let folder = path.parent().unwrap_or(&self.root);
+        make_folders(folder).map_err(failed("lock", &path))?;
+        let mut side = path.clone().into_os_string();
+        side.push(".lock");
+        let lock = FileLock::take(Path::new(&side), key, holder)?;
+        sweep(folder);
+        sweep(&path.with_extension("journal"));
+        Ok(lock)
+    }
+}
+
+impl Store for FolderStore {
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Stored>, StateError>> {
+        let key = key.to_owned();
+        self.work(move |store| store.read(&key))
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>, StateError>> {
+        let prefix = prefix.to_owned();
+        self.work(move |store| store.keys(&prefix))
+    }
+
+    fn put_if_absent<'a>(&'a self, key: &'a str, bytes: &'a [u8]) -> BoxFuture<'a, Result<String, StateError>> {
+        let (key, bytes) = (key.to_owned(), bytes.to_vec());
+        self.work(move |store| store.add(&key, &bytes))
+    }
+
+    fn put_if_match<'a>(&'a self, key: &'a str, bytes: &'a [u8], tag: &'a str) -> BoxFuture<'a, Result<String, StateError>> {
+        let (key, bytes, tag) = (key.to_owned(), bytes.to_vec(), tag.to_owned());
+        self.work(move |store| store.replace(&key, &bytes, &tag))
+    }
+
+    fn remove<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), StateError>> {
+        let key = key.to_owned();
+        self.work(move |store| store.delete(&key))
+    }
+
+    fn lock<'a>(&'a self, key: &'a str, holder: &'a Holder) -> BoxFuture<'a, Result<Box<dyn Lock>, StateError>> {
+        let (key, holder) = (key.to_owned(), holder.clone());
+        self.work(move |store| Ok(Box::new(store.take_lock(&key, &holder)?) as Box<dyn Lock>))
+    }
+
+    fn name(&self) -> String {
+        self.root.display().to_string()
+    }
+}
+
+fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) -> StateError {
+    let key = path.display().to_string();
+    move |source| StateError::Store { action, key: key.clone(), source }
+}
+
+/// Makes a folder and those above it, mode 0700, each durable in the one above.
+fn make_folders(folder: &Path) -> io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    let above = folder.parent().unwrap_or(Path::new(""));
+    make_folders(above)?;
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => sync_folder(above),
+    }
+}
+
+/// Makes the names in a folder durable.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+/// Collects the keys below a folder whose own key is `above`. What vanishes meanwhile was not there.
+fn walk(folder: &Path, above: &str, keys: &mut Vec<String>) -> Result<(), StateError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(()),
+        Err(error) => return Err(failed("read", folder)(error)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(failed("read", folder))?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        let key = if above.is_empty() { name } else { format!("{above}/{name}") };
+        if check_key(&key).is_err() {
+            continue;
+        }
+        match fs::metadata(entry.path()) {
+            Ok(found) if found.is_dir() && key.split('/').count() < DEPTH => walk(&entry.path(), &key, keys)?,
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => keys.push(key),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(failed("read", &entry.path())(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Removes unfinished writes that killed processes left in a folder. Best effort: they do no harm.
+fn sweep(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
+        let written = entry.metadata().and_then(|found| found.modified());
+        let age = written.ok().and_then(|written| SystemTime::now().duration_since(written).ok());
+        if unfinished && age.is_some_and(|age| age > ABANDONED) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}

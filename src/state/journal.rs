@@ -1,14 +1,19 @@
 //! The journal: one durable begin entry before each mutating call, one durable end entry after it.
 
+use super::clock::Clock;
 use super::error::StateError;
-use super::file::{Begin, DefinitionsUsed, Record, RoleUsed, StateFile, Verb};
+use super::file::{Begin, DefinitionsUsed, InstanceKey, Record, RoleUsed, StateFile, Verb};
+use super::writer::{Draft, Request};
 use crate::graph::identity::{Address, Identity};
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// One entry. What a segment of the journal holds, in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "entry", rename_all = "camelCase")]
+#[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
 pub enum Entry {
     /// A mutating call is about to be made.
     Begin(Begin),
@@ -71,9 +76,15 @@ pub enum Outcome {
 pub struct Permit {
     entry: u64,
     token: String,
+    at: DateTime<Utc>,
 }
 
 impl Permit {
+    /// Only for a begin entry that is durable.
+    pub(super) fn of(begin: &Begin) -> Self {
+        Self { entry: begin.entry, token: begin.token.clone(), at: begin.at }
+    }
+
     /// Number of the begin entry.
     pub fn entry(&self) -> u64 {
         self.entry
@@ -82,6 +93,11 @@ impl Permit {
     /// The client token of the begin entry, for calls that take one.
     pub fn token(&self) -> &str {
         &self.token
+    }
+
+    /// When the begin entry was written.
+    pub fn at(&self) -> DateTime<Utc> {
+        self.at
     }
 }
 
@@ -106,43 +122,95 @@ pub struct Intent {
     pub dependencies: Vec<Identity>,
 }
 
-/// The journal of an open state. Cheap to clone; entries that arrive together share one durable write.
-#[derive(Debug, Clone)]
-pub struct Journal {}
+/// The journal of an open state. Cheap to clone; entries that arrive while a durable write is under way share the next.
+///
+/// Every method returns when its entry is durable. Errors: [`StateError::Journal`] if it could not be written (after the
+/// first such error nothing is begun any more), [`StateError::Closed`] after the session ended.
+#[derive(Clone)]
+pub struct Journal {
+    instance: Arc<InstanceKey>,
+    requests: mpsc::UnboundedSender<Request>,
+    state: watch::Receiver<Arc<StateFile>>,
+    clock: Clock,
+}
+
+impl std::fmt::Debug for Journal {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Journal").field("instance", &self.instance).finish_non_exhaustive()
+    }
+}
 
 impl Journal {
-    /// Writes a begin entry and, once it is durable, gives the permit.
-    pub async fn begin(&self, _intent: Intent) -> Result<Permit, StateError> {
-        todo!()
+    pub(super) fn new(
+        instance: InstanceKey,
+        requests: mpsc::UnboundedSender<Request>,
+        state: watch::Receiver<Arc<StateFile>>,
+        clock: Clock,
+    ) -> Self {
+        Self { instance: Arc::new(instance), requests, state, clock }
     }
 
-    /// Ends a begin entry.
-    pub async fn end(&self, _entry: u64, _outcome: Outcome, _record: Option<Record>) -> Result<(), StateError> {
-        todo!()
+    /// Writes a begin entry and, once it is durable, gives the permit. Error [`StateError::Unresolved`] while an earlier
+    /// create for the object is open, and for a create while anything for the object is: what may have been made must be
+    /// looked up first. Changes and deletes of an object, which may be repeated, can be open side by side.
+    pub async fn begin(&self, intent: Intent) -> Result<Permit, StateError> {
+        self.write(Draft::Begin(Box::new(intent))).await?.ok_or_else(|| self.closed())
+    }
+
+    /// Ends a begin entry. Error [`StateError::NotOpen`] if it is not open.
+    pub async fn end(&self, entry: u64, outcome: Outcome, record: Option<Record>) -> Result<(), StateError> {
+        self.entry(Entry::End { begin: entry, outcome, record: record.map(Box::new) }).await
     }
 
     /// Records a resource as it is now.
-    pub async fn put(&self, _record: Record) -> Result<(), StateError> {
-        todo!()
+    pub async fn put(&self, record: Record) -> Result<(), StateError> {
+        self.entry(Entry::Put { record: Box::new(record) }).await
     }
 
     /// Removes a record, after AWS said that the object is not there.
-    pub async fn forget(&self, _identity: &Identity) -> Result<(), StateError> {
-        todo!()
+    pub async fn forget(&self, identity: &Identity) -> Result<(), StateError> {
+        self.entry(Entry::Forget { identity: identity.clone() }).await
     }
 
     /// Records the definitions in use.
-    pub async fn definitions(&self, _used: DefinitionsUsed) -> Result<(), StateError> {
-        todo!()
+    pub async fn definitions(&self, used: DefinitionsUsed) -> Result<(), StateError> {
+        self.entry(Entry::Definitions { used }).await
     }
 
-    /// Records how long a wait took.
-    pub async fn duration(&self, _what: String, _seconds: f64) -> Result<(), StateError> {
-        todo!()
+    /// Records how long a wait took, to the millisecond. What is no length of time is not recorded.
+    pub async fn duration(&self, what: String, seconds: f64) -> Result<(), StateError> {
+        if !seconds.is_finite() || seconds < 0.0 {
+            return Ok(());
+        }
+        self.entry(Entry::Duration { what, seconds: (seconds * 1000.0).round() / 1000.0 }).await
     }
 
     /// The state as it is now, entries included.
     pub fn snapshot(&self) -> StateFile {
-        todo!()
+        self.view(StateFile::clone)
+    }
+
+    /// Looks at the state as it is now without copying it. The journal waits meanwhile: be quick.
+    pub fn view<T>(&self, look: impl FnOnce(&StateFile) -> T) -> T {
+        look(&self.state.borrow())
+    }
+
+    /// The time, by the clock that the session was opened with.
+    pub fn now(&self) -> DateTime<Utc> {
+        (self.clock)()
+    }
+
+    async fn entry(&self, entry: Entry) -> Result<(), StateError> {
+        self.write(Draft::Entry(entry)).await.map(|_| ())
+    }
+
+    async fn write(&self, draft: Draft) -> Result<Option<Permit>, StateError> {
+        let (reply, written) = oneshot::channel();
+        self.requests.send(Request::Write { draft, reply }).map_err(|_| self.closed())?;
+        written.await.unwrap_or_else(|_| Err(self.closed()))
+    }
+
+    fn closed(&self) -> StateError {
+        StateError::Closed { instance: self.instance.to_string() }
     }
 }

@@ -5,10 +5,19 @@
 //! the lock, replays and folds the journal, and hands out the [`journal::Journal`]. [`session::read`] replays in memory,
 //! takes no lock and writes nothing.
 
+pub mod clock;
 pub mod error;
 pub mod file;
 pub mod folder;
 pub mod journal;
+mod keys;
 pub mod lock;
+pub mod memory;
+mod migrate;
+pub mod replay;
 pub mod session;
 pub mod store;
+mod writer;
+
+#[cfg(test)]
+mod tests;

@@ -1,51 +1,125 @@
 //! Opening state: for changing, with the lock; for reading, without.
 
+use super::clock::{self, Clock};
 use super::error::StateError;
 use super::file::{InstanceKey, StateFile};
 use super::journal::Journal;
-use super::store::Store;
+use super::keys::Keys;
+pub use super::lock::Holder;
+use super::migrate;
+use super::replay::{Loaded, load};
+use super::store::{Store, Stored};
+use super::writer::{Request, Writer};
 use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
 
-/// An instance's state, open for changing. Dropping it releases the lock without folding.
+/// An instance's state, open for changing. Dropping it releases the lock without folding: writes under way are finished
+/// first, and what is asked of the journal afterwards is refused.
 #[derive(Debug)]
-pub struct Session {}
-
-/// Who opens a state: written into the lock for others to see.
-#[derive(Debug, Clone)]
-pub struct Holder {
-    /// Process id.
-    pub pid: u32,
-    /// Host name.
-    pub host: String,
-    /// User name.
-    pub user: String,
-    /// The command line, without secrets.
-    pub command: String,
+pub struct Session {
+    journal: Journal,
+    requests: mpsc::UnboundedSender<Request>,
 }
 
 impl Session {
-    /// Takes the lock, reads the file (or makes one with a new lineage), replays and folds the journal.
-    pub async fn open(_store: Arc<dyn Store>, _instance: InstanceKey, _holder: Holder) -> Result<Self, StateError> {
-        todo!()
+    /// Takes the lock, reads the file (or makes one with a new lineage), replays and folds the journal. Errors:
+    /// [`StateError::Locked`] and whatever reading and writing give.
+    pub async fn open(store: Arc<dyn Store>, instance: InstanceKey, holder: Holder) -> Result<Self, StateError> {
+        Self::open_with(store, instance, holder, clock::system()).await
+    }
+
+    /// [`Session::open`] with another clock than the system's, for simulations.
+    pub async fn open_with(
+        store: Arc<dyn Store>,
+        instance: InstanceKey,
+        holder: Holder,
+        clock: Clock,
+    ) -> Result<Self, StateError> {
+        let keys = keys_of(&instance)?;
+        let lock = match store.lock(&keys.state, &holder).await {
+            Err(StateError::Locked { holder, .. }) => return Err(StateError::Locked { instance: instance.to_string(), holder }),
+            lock => lock?,
+        };
+        let loaded = match load(&*store, &keys).await? {
+            Some(loaded) => loaded,
+            None => make(&*store, &keys, &instance).await?,
+        };
+        check_instance(&keys, &loaded.base, Some(&instance))?;
+        let mut writer = Writer::new(store, keys, lock, clock.clone(), loaded);
+        writer.fold().await?;
+        let (requests, served) = mpsc::unbounded_channel();
+        let journal = Journal::new(instance, requests.clone(), writer.watch(), clock);
+        tokio::spawn(writer.run(served));
+        Ok(Self { journal, requests })
     }
 
     /// The journal.
     pub fn journal(&self) -> Journal {
-        todo!()
+        self.journal.clone()
     }
 
-    /// Folds the journal into the file and releases the lock.
+    /// The state as it is now, entries included.
+    pub fn state(&self) -> StateFile {
+        self.journal.snapshot()
+    }
+
+    /// Folds the journal into the file and releases the lock. On an error the journal stays as it is, for the next
+    /// session to fold, and the lock is released all the same.
     pub async fn close(self) -> Result<StateFile, StateError> {
-        todo!()
+        let closed = || StateError::Closed { instance: self.journal.view(|state| state.instance.to_string()) };
+        let (reply, answer) = oneshot::channel();
+        self.requests.send(Request::Close { reply }).map_err(|_| closed())?;
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // After `close` nobody is there to hear it.
+        let _ = self.requests.send(Request::Abandon);
     }
 }
 
 /// Reads an instance's state without lock, journal replayed in memory. `None` if there is none.
-pub async fn read(_store: &dyn Store, _instance: &InstanceKey) -> Result<Option<StateFile>, StateError> {
-    todo!()
+pub async fn read(store: &dyn Store, instance: &InstanceKey) -> Result<Option<StateFile>, StateError> {
+    read_one(store, &keys_of(instance)?, Some(instance)).await
 }
 
-/// Every state in a store.
-pub async fn read_all(_store: &dyn Store) -> Result<Vec<StateFile>, StateError> {
-    todo!()
+/// Every state in a store, in the order of their keys. What is no state is passed over.
+pub async fn read_all(store: &dyn Store) -> Result<Vec<StateFile>, StateError> {
+    let mut states = Vec::new();
+    for keys in store.list("").await?.iter().filter_map(|key| Keys::of(key)) {
+        states.extend(read_one(store, &keys, None).await?);
+    }
+    Ok(states)
+}
+
+async fn read_one(store: &dyn Store, keys: &Keys, instance: Option<&InstanceKey>) -> Result<Option<StateFile>, StateError> {
+    let Some(loaded) = load(store, keys).await? else { return Ok(None) };
+    check_instance(keys, &loaded.base, instance)?;
+    Ok(Some(loaded.current))
+}
+
+/// Makes the file of a new state. It is there before the first segment, so that a journal always has a lineage.
+async fn make(store: &dyn Store, keys: &Keys, instance: &InstanceKey) -> Result<Loaded, StateError> {
+    let base = StateFile::new(instance.clone());
+    let bytes = migrate::encode_file(&keys.state, &base)?;
+    let tag = store.put_if_absent(&keys.state, &bytes).await?;
+    Ok(Loaded { stored: Stored { bytes, tag }, current: base.clone(), base, leftover: Vec::new() })
+}
+
+fn keys_of(instance: &InstanceKey) -> Result<Keys, StateError> {
+    let key = instance.store_key();
+    let reason = "a kind begins with a capital letter, and neither it nor the name contains a slash";
+    Keys::of(&key).ok_or(StateError::BadKey { key, reason })
+}
+
+fn check_instance(keys: &Keys, state: &StateFile, expected: Option<&InstanceKey>) -> Result<(), StateError> {
+    let found = &state.instance;
+    if expected.is_none_or(|expected| expected == found) && found.store_key() == keys.state {
+        return Ok(());
+    }
+    let describe = |instance: &InstanceKey| format!("{instance} ({})", instance.api_version);
+    let expected = expected.map_or_else(|| keys.state.clone(), describe);
+    Err(StateError::OtherInstance { key: keys.state.clone(), found: describe(found), expected })
 }

@@ -1,0 +1,53 @@
+//! The keys of everything that belongs to one state.
+
+/// The keys of one state: `argocd/EksCluster.workload-cluster1.json` and what lies beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Keys {
+    /// The state file. Also the key of its lock.
+    pub(super) state: String,
+    /// What segments' keys begin with: `argocd/EksCluster.workload-cluster1.journal/`.
+    journal: String,
+}
+
+impl Keys {
+    /// The keys around a state file's key; `None` if it is the key of something else.
+    pub(super) fn of(state: &str) -> Option<Self> {
+        let (namespace, file) = state.split_once('/')?;
+        let stem = file.strip_suffix(".json")?;
+        let (kind, name) = stem.split_once('.')?;
+        // Kinds begin with a capital letter; this tells states from other JSON files that people put here.
+        let like_state = kind.starts_with(|first: char| first.is_ascii_uppercase()) && !name.is_empty() && !name.contains('/');
+        like_state.then(|| Self { state: state.to_owned(), journal: format!("{namespace}/{stem}.journal/") })
+    }
+
+    /// The key of a segment: `argocd/EksCluster.workload-cluster1.journal/000000000042.json`.
+    pub(super) fn segment(&self, number: u64) -> String {
+        format!("{}{number:012}.json", self.journal)
+    }
+
+    /// What the keys of segments begin with.
+    pub(super) fn segments(&self) -> &str {
+        &self.journal
+    }
+
+    /// The number of a segment, from its key.
+    pub(super) fn segment_number(&self, key: &str) -> Option<u64> {
+        let number = key.strip_prefix(&self.journal)?.strip_suffix(".json")?.parse().ok()?;
+        (self.segment(number) == key).then_some(number)
+    }
+
+    /// The key of a previous version.
+    pub(super) fn backup(&self, serial: u64) -> String {
+        format!("{}{serial}", self.backups())
+    }
+
+    /// What the keys of previous versions begin with; the serial follows.
+    pub(super) fn backups(&self) -> String {
+        format!("{}.backup-", self.state)
+    }
+
+    /// The serial of a previous version, from its key.
+    pub(super) fn backup_serial(&self, key: &str) -> Option<u64> {
+        key.strip_prefix(&self.backups())?.parse().ok()
+    }
+}

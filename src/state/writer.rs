@@ -1,0 +1,313 @@
+//! The one task that writes a state: entries into segments, segments into the file.
+
+use super::clock::Clock;
+use super::error::StateError;
+use super::file::{Begin, StateFile, VERSION, Verb, writer};
+use super::journal::{Entry, Intent, Permit};
+use super::keys::Keys;
+use super::migrate;
+use super::replay::{Loaded, Segment, apply};
+use super::store::{Lock, Store, Stored};
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// How many previous versions of the file are kept.
+const BACKUPS: usize = 5;
+
+/// An entry that has no number yet.
+#[derive(Debug)]
+pub(super) enum Draft {
+    Begin(Box<Intent>),
+    Entry(Entry),
+}
+
+/// What comes back of a request to write: a permit for a begin entry.
+type Written = Result<Option<Permit>, StateError>;
+
+/// What the writer is asked to do.
+#[derive(Debug)]
+pub(super) enum Request {
+    /// Write an entry.
+    Write { draft: Draft, reply: oneshot::Sender<Written> },
+    /// Fold, release the lock, end.
+    Close { reply: oneshot::Sender<Result<StateFile, StateError>> },
+    /// Release the lock and end, without folding.
+    Abandon,
+}
+
+/// A segment that may or may not be in the store, because its write failed.
+#[derive(Debug)]
+struct Doubt {
+    key: String,
+    bytes: Vec<u8>,
+    after: StateFile,
+}
+
+/// Holds the lock, and everything that is known of the state.
+pub(super) struct Writer {
+    store: Arc<dyn Store>,
+    keys: Keys,
+    lock: Box<dyn Lock>,
+    clock: Clock,
+    /// The file as it stands in the store.
+    stored: Stored,
+    /// What it says.
+    base: StateFile,
+    /// See [`Loaded::leftover`].
+    leftover: Vec<String>,
+    /// The state after every durable entry.
+    state: watch::Sender<Arc<StateFile>>,
+    doubt: Option<Doubt>,
+    /// Why nothing is begun any more.
+    broken: Option<String>,
+}
+
+impl Writer {
+    pub(super) fn new(store: Arc<dyn Store>, keys: Keys, lock: Box<dyn Lock>, clock: Clock, loaded: Loaded) -> Self {
+        let Loaded { stored, base, current, leftover } = loaded;
+        let (state, _) = watch::channel(Arc::new(current));
+        Self { store, keys, lock, clock, stored, base, leftover, state, doubt: None, broken: None }
+    }
+
+    /// The state after every durable entry.
+    pub(super) fn watch(&self) -> watch::Receiver<Arc<StateFile>> {
+        self.state.subscribe()
+    }
+
+    fn current(&self) -> Arc<StateFile> {
+        self.state.borrow().clone()
+    }
+
+    /// Serves requests until it is told to close or to abandon, or nobody is left to ask.
+    pub(super) async fn run(mut self, mut requests: mpsc::UnboundedReceiver<Request>) {
+        while let Some(first) = requests.recv().await {
+            let settled = self.settle().await;
+            let mut batch = Batch::new(&self.current());
+            let mut last = self.take(&mut batch, first);
+            // Whatever came while the write before was under way shares this one.
+            while last.is_none() {
+                let Ok(next) = requests.try_recv() else { break };
+                last = self.take(&mut batch, next);
+            }
+            self.write(batch, settled).await;
+            match last {
+                None => {}
+                Some(Last::Abandon) => return,
+                Some(Last::Close(reply)) => {
+                    let _ = reply.send(self.close().await);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Puts a request into the batch, or says how it ends the writer.
+    fn take(&self, batch: &mut Batch, request: Request) -> Option<Last> {
+        match (request, &self.broken) {
+            (Request::Abandon, _) => return Some(Last::Abandon),
+            (Request::Close { reply }, _) => return Some(Last::Close(reply)),
+            // Whoever asked is gone, so the call will not be made.
+            (Request::Write { draft: Draft::Begin(_), reply }, _) if reply.is_closed() => {}
+            (Request::Write { draft: Draft::Begin(_), reply }, Some(reason)) => {
+                let _ = reply.send(Err(self.unwritten(reason)));
+            }
+            (Request::Write { draft, reply }, _) => batch.add(draft, reply, &self.clock),
+        }
+        None
+    }
+
+    /// Writes a batch as one segment and answers everybody who waits for it.
+    async fn write(&mut self, batch: Batch, settled: Result<(), StateError>) {
+        let Batch { entries, after, waiting } = batch;
+        let written = match settled {
+            Ok(()) if entries.is_empty() => Ok(()),
+            Ok(()) => self.commit(entries, after).await,
+            Err(error) => Err(error),
+        };
+        let broken = written.err().map(|error| error.to_string());
+        for (permit, reply) in waiting {
+            let answer = broken.as_ref().map_or(Ok(permit), |reason| Err(self.unwritten(reason)));
+            let _ = reply.send(answer);
+        }
+        self.broken = self.broken.take().or(broken);
+    }
+
+    async fn commit(&mut self, entries: Vec<Entry>, mut after: StateFile) -> Result<(), StateError> {
+        let number = after.folded_segment + 1;
+        let key = self.keys.segment(number);
+        let segment = Segment { version: VERSION, lineage: after.lineage.clone(), segment: number, entries };
+        let bytes = migrate::encode_segment(&key, &segment)?;
+        after.folded_segment = number;
+        match self.store.put_if_absent(&key, &bytes).await {
+            Ok(_) => {
+                self.state.send_replace(Arc::new(after));
+                Ok(())
+            }
+            Err(error) => {
+                self.doubt = Some(Doubt { key, bytes, after });
+                Err(error)
+            }
+        }
+    }
+
+    /// Finds out whether a write that failed is in the store all the same, so that what comes next gets the right number.
+    /// Those who asked for the write were told that it failed; a begin entry that is there stands for no call.
+    async fn settle(&mut self) -> Result<(), StateError> {
+        let Some(doubt) = &self.doubt else { return Ok(()) };
+        match self.store.get(&doubt.key).await? {
+            Some(found) if found.bytes != doubt.bytes => return Err(StateError::Conflict { key: doubt.key.clone() }),
+            Some(_) => {
+                self.state.send_replace(Arc::new(doubt.after.clone()));
+            }
+            None => {}
+        }
+        self.doubt = None;
+        Ok(())
+    }
+
+    async fn close(mut self) -> Result<StateFile, StateError> {
+        self.settle().await?;
+        self.fold().await?;
+        let state = StateFile::clone(&self.current());
+        self.lock.release().await?;
+        Ok(state)
+    }
+
+    /// Folds the journal into the file, then removes what is folded. A crash in between is harmless: replay skips
+    /// segments that the file says it has.
+    pub(super) async fn fold(&mut self) -> Result<(), StateError> {
+        let mut folded = std::mem::take(&mut self.leftover);
+        let before = self.base.folded_segment;
+        let last = self.current().folded_segment;
+        if last > before {
+            self.write_file().await?;
+            folded.extend((before + 1..=last).map(|number| self.keys.segment(number)));
+        }
+        for key in folded {
+            self.store.remove(&key).await?;
+        }
+        Ok(())
+    }
+
+    async fn write_file(&mut self) -> Result<(), StateError> {
+        let mut after = StateFile::clone(&self.current());
+        after.version = VERSION;
+        after.writer = writer();
+        let changed = !after.same_content(&self.base);
+        if changed {
+            after.serial += 1;
+            self.back_up().await?;
+        }
+        let key = &self.keys.state;
+        let bytes = migrate::encode_file(key, &after)?;
+        let tag = self.store.put_if_match(key, &bytes, &self.stored.tag).await?;
+        self.stored = Stored { bytes, tag };
+        self.base = after.clone();
+        self.state.send_replace(Arc::new(after));
+        Ok(())
+    }
+
+    /// Keeps the file that is about to be replaced, and lets go of the oldest.
+    async fn back_up(&self) -> Result<(), StateError> {
+        // A state that was just made has nothing to keep.
+        if self.base.serial == 0 {
+            return Ok(());
+        }
+        match self.store.put_if_absent(&self.keys.backup(self.base.serial), &self.stored.bytes).await {
+            // An earlier fold got this far.
+            Ok(_) | Err(StateError::Conflict { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let listed = self.store.list(&self.keys.backups()).await?;
+        let mut serials: Vec<u64> = listed.iter().filter_map(|key| self.keys.backup_serial(key)).collect();
+        serials.sort_unstable();
+        let surplus = serials.len().saturating_sub(BACKUPS);
+        for serial in serials.into_iter().take(surplus) {
+            self.store.remove(&self.keys.backup(serial)).await?;
+        }
+        Ok(())
+    }
+
+    fn unwritten(&self, reason: &str) -> StateError {
+        StateError::Journal { instance: self.base.instance.to_string(), reason: reason.to_owned() }
+    }
+}
+
+/// What ends the writer.
+enum Last {
+    Abandon,
+    Close(oneshot::Sender<Result<StateFile, StateError>>),
+}
+
+/// Entries that are going to share one durable write.
+struct Batch {
+    entries: Vec<Entry>,
+    /// The state after them.
+    after: StateFile,
+    waiting: Vec<(Option<Permit>, oneshot::Sender<Written>)>,
+}
+
+impl Batch {
+    fn new(state: &StateFile) -> Self {
+        Self { entries: Vec::new(), after: state.clone(), waiting: Vec::new() }
+    }
+
+    /// Adds an entry, or refuses it. What changes nothing is not written, but its answer waits for what it relies on.
+    fn add(&mut self, draft: Draft, reply: oneshot::Sender<Written>, clock: &Clock) {
+        let (entry, permit) = match draft {
+            Draft::Begin(intent) => match self.begin(*intent, clock) {
+                Ok(begin) => (Entry::Begin(begin.clone()), Some(Permit::of(&begin))),
+                Err(error) => {
+                    let _ = reply.send(Err(error));
+                    return;
+                }
+            },
+            Draft::Entry(Entry::End { begin, .. }) if !self.after.open.iter().any(|open| open.entry == begin) => {
+                let _ = reply.send(Err(StateError::NotOpen { entry: begin }));
+                return;
+            }
+            Draft::Entry(entry) => (entry, None),
+        };
+        if !changes_nothing(&self.after, &entry) {
+            apply(&mut self.after, &entry);
+            self.entries.push(entry);
+        }
+        self.waiting.push((permit, reply));
+    }
+
+    fn begin(&self, intent: Intent, clock: &Clock) -> Result<Begin, StateError> {
+        let makes = |verb: Verb| verb == Verb::Create;
+        let in_the_way = |earlier: &Begin| makes(earlier.verb) || makes(intent.verb);
+        if let Some(earlier) = self.after.open_entries(&intent.identity).find(|earlier| in_the_way(earlier)) {
+            return Err(StateError::Unresolved {
+                identity: intent.identity.to_string(),
+                operation: intent.operation.to_owned(),
+                earlier: earlier.operation.clone(),
+                entry: earlier.entry,
+            });
+        }
+        Ok(Begin {
+            entry: self.after.last_entry + 1,
+            at: clock(),
+            identity: intent.identity,
+            address: intent.address,
+            role: intent.role,
+            verb: intent.verb,
+            operation: intent.operation.to_owned(),
+            token: uuid::Uuid::new_v4().to_string(),
+            id: intent.id,
+            applied: intent.applied,
+            dependencies: intent.dependencies,
+        })
+    }
+}
+
+fn changes_nothing(state: &StateFile, entry: &Entry) -> bool {
+    match entry {
+        Entry::Begin(_) | Entry::End { .. } => false,
+        Entry::Put { record } => state.record(&record.identity) == Some(&**record),
+        Entry::Forget { identity } => state.record(identity).is_none(),
+        Entry::Definitions { used } => state.definitions.as_ref() == Some(used),
+        Entry::Duration { what, seconds } => state.durations.get(what) == Some(seconds),
+    }
+}
