@@ -19,6 +19,8 @@ pub mod schema;
 pub mod simple_schema;
 mod stack;
 pub mod template;
+#[cfg(test)]
+mod test_catalog;
 pub mod tree;
 pub(crate) mod walk;
 pub mod yaml;

@@ -75,11 +75,6 @@ pub(crate) fn covers(prefix: &str, path: &str) -> bool {
     }
 }
 
-/// Whether one path starts with the other.
-pub(crate) fn starts_with(path: &[Segment], prefix: &[Segment]) -> bool {
-    path.len() >= prefix.len() && path[..prefix.len()] == *prefix
-}
-
 /// How an expression reads its only path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plain {

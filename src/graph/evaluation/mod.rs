@@ -1,12 +1,20 @@
 //! Evaluation: from what has been observed so far, what each node of a graph wants, whether it is included, and
 //! whether its gate is open. A pure function, called again whenever something has been observed.
 
-use super::catalog::{Catalog, Production};
+mod conditions;
+mod defaults;
+mod run;
+mod scope;
+mod steps;
+
+use super::catalog::{Catalog, Production, Step};
 use super::diagnostic::Diagnostic;
 use super::expansion::{Graph, NodeIndex};
 use super::tree::Tree;
 use serde_json::Value;
 use std::collections::HashMap;
+
+pub use run::is_carried_out;
 
 /// What is known of one resource.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,9 +65,19 @@ pub enum Included {
     Unknown(String),
 }
 
+/// How [`super::tree::Unknown::waits_for`] begins where an input has neither value nor default; then follow the path and
+/// the instance that lacks it: `input spec.accountId of EksCluster/workload-cluster1`.
+pub(crate) const MISSING_INPUT: &str = "input ";
+
 /// Evaluates a graph. `catalog` answers which production publishes a status field.
-pub fn evaluate(_graph: &Graph, _observations: &Observations, _catalog: &dyn Catalog) -> Evaluation {
-    todo!()
+///
+/// - `metadata` and `spec` of a resource are answered from its rendered template until it exists, and from the observed
+///   object afterwards, whether or not its gate is open: steps wait for gates ([`Evaluation::step_waits_for`]), plans
+///   show the value. `status` is unknown until the gate is open and what publishes the field has been reached.
+/// - Resources that are only known ([`super::catalog::Support::OnlyKnown`], and Secrets that are no registration) count as
+///   existing, with the rendered object as observed.
+pub fn evaluate(graph: &Graph, observations: &Observations, catalog: &dyn Catalog) -> Evaluation {
+    run::run(graph, observations, catalog)
 }
 
 impl Evaluation {
@@ -68,16 +86,22 @@ impl Evaluation {
         &self.nodes[index.0]
     }
 
-    /// Whether everything that a step of a resource needs is there: the fields of that step are known, and what its
-    /// edges (implied ones too) ask for has been reached. Otherwise what it waits for.
+    /// Whether a node is excluded.
+    pub fn is_excluded(&self, index: NodeIndex) -> bool {
+        matches!(self.node(index).included, Included::No(_))
+    }
+
+    /// Whether everything that a step of a resource needs is there: the fields of that step are known, the gates that
+    /// they stand behind are open, and what its edges (implied ones too) ask for has been reached. Otherwise what it
+    /// waits for. Excluded nodes keep nobody waiting.
     pub fn step_waits_for(
         &self,
-        _graph: &Graph,
-        _observations: &Observations,
-        _catalog: &dyn Catalog,
-        _index: NodeIndex,
-        _step: super::catalog::Step,
+        graph: &Graph,
+        observations: &Observations,
+        catalog: &dyn Catalog,
+        index: NodeIndex,
+        step: Step,
     ) -> Option<String> {
-        todo!()
+        steps::waits_for(&steps::Scene { evaluation: self, graph, observations, catalog }, index, step)
     }
 }
