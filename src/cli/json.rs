@@ -1,0 +1,220 @@
+//! The shapes of machine output (`-o json`). Fields may be added, never renamed.
+
+use super::diagnostics::DiagnosticJson;
+use super::error::CliError;
+use super::render_report::Afterword;
+use crate::engine::plan::{Change, Header, NotCarriedOut, Plan, Summary};
+use crate::engine::report::{EngineError, InstanceStatus, RunReport};
+use serde::Serialize;
+
+/// Version of the shapes.
+pub const VERSION: u32 = 1;
+
+/// Puts the version before an object.
+#[derive(Debug, Serialize)]
+pub struct Versioned<T> {
+    version: u32,
+    #[serde(flatten)]
+    content: T,
+}
+
+impl<T> Versioned<T> {
+    /// The object with the version.
+    pub fn new(content: T) -> Self {
+        Self { version: VERSION, content }
+    }
+}
+
+/// `validate`.
+#[derive(Debug, Serialize)]
+pub struct Validation {
+    /// What is wrong.
+    pub diagnostics: Vec<DiagnosticJson>,
+}
+
+/// `plan`: the plans of all instances put together.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Plans<'a> {
+    /// Who, where, by which role; one an instance.
+    pub instances: Vec<&'a Header>,
+    /// One an object.
+    pub changes: Vec<&'a Change>,
+    /// What is known and not carried out.
+    pub not_carried_out: Vec<&'a NotCarriedOut>,
+    /// How many of each.
+    pub summary: Summary,
+    /// Calls of earlier runs that are looked up first.
+    pub open_calls: Vec<&'a str>,
+    /// Instances that could not be planned.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<ErrorJson>,
+}
+
+impl<'a> Plans<'a> {
+    /// Puts plans together.
+    pub fn of(plans: &'a [&'a Plan], errors: &[CliError]) -> Self {
+        Self {
+            instances: plans.iter().map(|plan| &plan.header).collect(),
+            changes: plans.iter().flat_map(|plan| &plan.changes).collect(),
+            not_carried_out: plans.iter().flat_map(|plan| &plan.not_carried_out).collect(),
+            summary: plans.iter().map(|plan| plan.summary).fold(Summary::default(), add),
+            open_calls: plans.iter().flat_map(|plan| &plan.open_calls).map(String::as_str).collect(),
+            errors: errors.iter().map(ErrorJson::from).collect(),
+        }
+    }
+}
+
+/// Adds up.
+pub fn add(left: Summary, right: Summary) -> Summary {
+    Summary {
+        create: left.create + right.create,
+        adopt: left.adopt + right.adopt,
+        update: left.update + right.update,
+        replace: left.replace + right.replace,
+        delete: left.delete + right.delete,
+        none: left.none + right.none,
+        refused: left.refused + right.refused,
+    }
+}
+
+/// `status`.
+#[derive(Debug, Serialize)]
+pub struct Instances<'a> {
+    /// One an instance.
+    pub instances: Vec<&'a InstanceStatus>,
+}
+
+/// What ended a command.
+#[derive(Debug, Serialize)]
+pub struct Failed {
+    /// What ended it.
+    pub error: ErrorJson,
+}
+
+/// An error.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorJson {
+    /// A stable word.
+    pub code: &'static str,
+    /// The message for people.
+    pub message: String,
+    /// What is wrong with the documents, where that is the error.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<DiagnosticJson>,
+    /// The changes that are refused, where that is the error.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Change>,
+}
+
+impl From<&CliError> for ErrorJson {
+    fn from(error: &CliError) -> Self {
+        Self {
+            code: error.code(),
+            message: error.to_string(),
+            diagnostics: error.diagnostics().into_iter().map(DiagnosticJson::from).collect(),
+            refused: refused(error),
+        }
+    }
+}
+
+fn refused(error: &CliError) -> Vec<Change> {
+    match error {
+        CliError::Engine { error: EngineError::Refused(plan), .. } => {
+            plan.changes.iter().filter(|change| change.action == crate::engine::plan::Action::Refused).cloned().collect()
+        }
+        CliError::Several(errors) => errors.iter().flat_map(refused).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The line of apply and destroy that shows what will be done.
+#[derive(Debug, Serialize)]
+pub struct PlanLine<'a> {
+    event: &'static str,
+    #[serde(flatten)]
+    plans: Plans<'a>,
+}
+
+impl<'a> PlanLine<'a> {
+    /// The line.
+    pub fn of(plans: &'a [&'a Plan]) -> Self {
+        Self { event: "plan", plans: Plans::of(plans, &[]) }
+    }
+}
+
+/// The last line of apply and destroy.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SummaryLine<'a> {
+    event: &'static str,
+    version: u32,
+    command: &'a str,
+    instances: &'a [RunReport],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    carry_on: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    hints: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorJson>,
+    exit: u8,
+}
+
+impl<'a> SummaryLine<'a> {
+    /// Of runs.
+    pub fn of(command: &'a str, reports: &'a [RunReport], afterword: &'a Afterword, exit: u8) -> Self {
+        let carry_on = Some(afterword.carry_on.as_str()).filter(|_| exit != 0);
+        Self { event: "summary", version: VERSION, command, instances: reports, carry_on, hints: &afterword.hints, error: None, exit }
+    }
+
+    /// Of a command that did not come to a run.
+    pub fn failed(command: &'a str, error: &CliError) -> Self {
+        let (error, exit) = (Some(ErrorJson::from(error)), error.exit_code());
+        Self { event: "summary", version: VERSION, command, instances: &[], carry_on: None, hints: &[], error, exit }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::testing::{change, difference, plan};
+    use crate::engine::plan::{Action, FieldDifference};
+    use crate::engine::report::End;
+    use crate::graph::identity::Address;
+    use serde_json::json;
+
+    #[test]
+    fn plans_are_put_together() {
+        let mut create = change(Action::Create, "vpc/subnet", "Subnet");
+        create.fields.push(FieldDifference {
+            unknown: Some("vpc.status.vpcID".into()),
+            ..difference("spec.vpcID", json!(null), json!(null))
+        });
+        let (first, second) = (plan(vec![create]), plan(vec![change(Action::None, "vpc/vpc", "VPC")]));
+        let plans = [&first, &second];
+        insta::assert_json_snapshot!(Versioned::new(Plans::of(&plans, &[])), @"");
+    }
+
+    #[test]
+    fn an_error_is_an_object_too() {
+        let error = CliError::of("EksCluster/demo", EngineError::Identity("no credentials".into()));
+        insta::assert_json_snapshot!(Versioned::new(Failed { error: ErrorJson::from(&error) }), @"");
+        insta::assert_json_snapshot!(SummaryLine::failed("apply", &error), @"");
+    }
+
+    #[test]
+    fn the_last_line_of_a_run_holds_its_report() {
+        let report = RunReport {
+            instance: Address::root("EksCluster", "demo"),
+            end: End::Incomplete,
+            done: Vec::new(),
+            failed: Vec::new(),
+            not_reached: Vec::new(),
+            status: json!({}),
+            seconds: 1.5,
+        };
+        let afterword = Afterword { carry_on: "fleetctl apply cluster.yaml".into(), hints: vec!["set it".into()] };
+        insta::assert_json_snapshot!(SummaryLine::of("apply", &[report], &afterword, 3), @"");
+    }
+}

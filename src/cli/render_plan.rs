@@ -1,0 +1,253 @@
+//! A plan as text.
+
+use super::style::{Look, Style, clean, plural};
+use crate::engine::plan::{Action, Change, FieldDifference, Header, Plan, Summary, Target};
+use crate::state::file::DefinitionsUsed;
+use serde_json::Value;
+
+/// Values that are longer than this are cut where only one is shown, and get lines of their own where two are.
+const LONG: usize = 100;
+
+/// A plan as text. `verbosity` 1 lists what is unchanged and shows long values whole.
+pub fn render(plan: &Plan, style: Style, verbosity: u8) -> String {
+    let mut lines = Vec::new();
+    header(&plan.header, style, &mut lines);
+    open_calls(&plan.open_calls, style, &mut lines);
+    for change in &plan.changes {
+        let is_shown = change.action != Action::None || change.waits || verbosity > 0;
+        if is_shown {
+            lines.push(String::new());
+            resource(change, style, verbosity, &mut lines);
+        }
+    }
+    not_carried_out(plan, style, &mut lines);
+    lines.push(String::new());
+    lines.push(style.paint(Look::Bold, summary(plan)));
+    lines.join("\n") + "\n"
+}
+
+fn header(header: &Header, style: Style, lines: &mut Vec<String>) {
+    lines.push(style.paint(Look::Bold, clean(header.instance.as_str())));
+    lines.push(format!("  caller       {}", clean(&header.caller)));
+    lines.extend(header.targets.iter().map(|place| format!("  target       {}", target(place))));
+    lines.push(format!("  definitions  {}", definitions(&header.definitions)));
+    if let Some((recorded, now)) = &header.definitions_changed {
+        let text = format!("the definitions have changed: {} → {}", definitions(recorded), definitions(now));
+        lines.push(format!("  {}", style.paint(Look::Yellow, text)));
+    }
+}
+
+/// `222222222222 us-west-2 as arn:… (IAMRoleSelector workload-cluster1)`.
+fn target(target: &Target) -> String {
+    let role = target.role.as_ref().map_or_else(|| "with the caller's own credentials".into(), |role| format!("as {role}"));
+    clean(&format!("{} {} {role} ({})", target.account, target.region, target.because))
+}
+
+/// `built-in, 0123456789ab`.
+fn definitions(used: &DefinitionsUsed) -> String {
+    let hash = used.hash.get(..12).unwrap_or(&used.hash);
+    clean(&format!("{}, sha256 {hash}", used.source))
+}
+
+fn open_calls(calls: &[String], style: Style, lines: &mut Vec<String>) {
+    if calls.is_empty() {
+        return;
+    }
+    let text = format!("{} of an earlier run may have been carried out, and is looked up first:", plural(calls.len(), "call"));
+    lines.push(String::new());
+    lines.push(format!("  {}", style.paint(Look::Yellow, text)));
+    lines.extend(calls.iter().map(|call| format!("    {}", clean(call))));
+}
+
+fn resource(change: &Change, style: Style, verbosity: u8, lines: &mut Vec<String>) {
+    let (marker, word, look) = marker(change);
+    let id = change.id.as_ref().map(|id| format!("  {}", clean(id))).unwrap_or_default();
+    let by_name = if change.by_name { "  (has to be confirmed by name)" } else { "" };
+    let marker = style.paint(look, format!("{marker:>3} {word}"));
+    lines.push(format!("{marker}  {}  {}{id}{by_name}", clean(change.address.as_str()), clean(&change.kind)));
+    if let Some(reason) = &change.reason {
+        lines.extend(clean(reason).lines().map(|line| format!("      {}", style.paint(Look::Dim, line))));
+    }
+    let is_new = change.action == Action::Create;
+    for difference in &change.fields {
+        lines.extend(field(difference, is_new, verbosity).into_iter().map(|line| format!("      {line}")));
+    }
+}
+
+fn marker(change: &Change) -> (&'static str, &'static str, Look) {
+    match change.action {
+        Action::Create => ("+", "create", Look::Green),
+        Action::Adopt => ("<=", "adopt", Look::Green),
+        Action::Update => ("~", "update", Look::Yellow),
+        Action::Replace => ("-/+", "replace", Look::Red),
+        Action::Delete => ("-", "delete", Look::Red),
+        Action::Refused => ("!", "refused", Look::Red),
+        Action::None if change.waits => ("…", "wait", Look::Yellow),
+        Action::None => ("=", "unchanged", Look::Dim),
+    }
+}
+
+/// `spec.version: "1.33" → "1.34"`.
+fn field(difference: &FieldDifference, is_new: bool, verbosity: u8) -> Vec<String> {
+    let path = clean(&difference.path);
+    let after = match &difference.unknown {
+        Some(expression) if expression.is_empty() => "(known after apply)".into(),
+        Some(expression) => format!("(known after apply: {})", clean(&braced(expression))),
+        None => value(&difference.after),
+    };
+    if is_new && difference.before.is_null() {
+        let whole = verbosity > 0 || difference.unknown.is_some();
+        return vec![format!("{path}: {}", if whole { after } else { cut(&after) })];
+    }
+    let before = value(&difference.before);
+    if before.chars().count() <= LONG && after.chars().count() <= LONG {
+        return vec![format!("{path}: {before} → {after}")];
+    }
+    vec![format!("{path}:"), format!("    {before}"), format!("  → {after}")]
+}
+
+/// An expression as it stands in a document.
+fn braced(expression: &str) -> String {
+    if expression.contains("${") { expression.to_owned() } else { format!("${{{expression}}}") }
+}
+
+/// JSON; control characters are escaped by it.
+fn value(value: &Value) -> String {
+    match value {
+        Value::Null => "(nothing)".into(),
+        value => value.to_string(),
+    }
+}
+
+fn cut(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= LONG {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(LONG).collect();
+    format!("{start}… ({count} characters)")
+}
+
+fn not_carried_out(plan: &Plan, style: Style, lines: &mut Vec<String>) {
+    if plan.not_carried_out.is_empty() {
+        return;
+    }
+    lines.push(String::new());
+    lines.push(style.paint(Look::Yellow, "Not carried out by fleetctl:"));
+    for object in &plan.not_carried_out {
+        lines.push(format!("  {}  {}: {}", clean(object.address.as_str()), clean(&object.kind), clean(&object.reason)));
+    }
+}
+
+/// `Plan: 22 to create, 1 unchanged.`, or `No changes.`
+fn summary(plan: &Plan) -> String {
+    let waiting = plan.changes.iter().filter(|change| change.action == Action::None && change.waits).count();
+    let counted = counts(&plan.summary);
+    if !counted.is_empty() {
+        let unchanged = plan.summary.none - waiting.min(plan.summary.none);
+        let extra = [(waiting, "to wait for"), (unchanged, "unchanged")];
+        let extra = extra.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+        return format!("Plan: {}.", counted.into_iter().chain(extra).collect::<Vec<_>>().join(", "));
+    }
+    match (waiting, plan.open_calls.len()) {
+        (0, 0) => "No changes.".into(),
+        (0, open) => format!("No changes; {} to look up.", plural(open, "call")),
+        (waiting, _) => format!("No changes; {} to wait for.", plural(waiting, "object")),
+    }
+}
+
+/// `22 to create`, for everything that is changed.
+pub fn counts(summary: &Summary) -> Vec<String> {
+    let counts = [
+        (summary.create, "to create"),
+        (summary.adopt, "to adopt"),
+        (summary.update, "to update"),
+        (summary.replace, "to replace"),
+        (summary.delete, "to delete"),
+        (summary.refused, "refused"),
+    ];
+    counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::testing::{change, difference, plan};
+    use crate::engine::plan::NotCarriedOut;
+    use crate::graph::identity::Address;
+    use serde_json::json;
+
+    fn text(plan: &Plan, verbosity: u8) -> String {
+        render(plan, Style::new(false), verbosity)
+    }
+
+    #[test]
+    fn every_action_has_its_marker() {
+        let mut create = change(Action::Create, "vpc/vpc", "VPC");
+        create.fields.push(difference("spec.cidrBlocks[0]", json!(null), json!("10.0.0.0/16")));
+        create.fields.push(difference("spec.policy", json!(null), json!("x".repeat(200))));
+        let mut subnet = change(Action::Create, "vpc/subnet", "Subnet");
+        subnet.fields.push(FieldDifference {
+            unknown: Some("vpc.status.vpcID".into()),
+            ..difference("spec.vpcID", json!(null), json!(null))
+        });
+        let mut update = change(Action::Update, "eks/cluster", "Cluster");
+        update.id = Some("workload-cluster1".into());
+        update.fields.push(difference("spec.version", json!("1.33"), json!("1.34")));
+        update.fields.push(difference("spec.tags[team]", json!(null), json!("platform")));
+        update.fields.push(difference("spec.document", json!("a".repeat(120)), json!("b".repeat(120))));
+        let mut replace = change(Action::Replace, "eks/clusterRole", "Role");
+        replace.by_name = true;
+        replace.reason = Some("the path of a role cannot be changed".into());
+        let delete = change(Action::Delete, "vpc/natGateway2", "NATGateway");
+        let adopt = change(Action::Adopt, "vpc/internetGateway", "InternetGateway");
+        let mut refused = change(Action::Refused, "vpc/subnet1", "Subnet");
+        refused.reason = Some("the CIDR of a subnet cannot be changed:\nwrite the old one back".into());
+        let mut wait = change(Action::None, "vpc/natGateway1", "NATGateway");
+        wait.waits = true;
+        wait.reason = Some("it is pending".into());
+        let none = change(Action::None, "vpc/elasticIP1", "ElasticIPAddress");
+        let plan = plan(vec![create, subnet, update, replace, delete, adopt, refused, wait, none]);
+        insta::assert_snapshot!(text(&plan, 0), @"");
+    }
+
+    #[test]
+    fn the_header_names_everything_that_is_unusual() {
+        let mut plan = plan(vec![change(Action::None, "vpc/vpc", "VPC")]);
+        plan.header.targets.push(Target {
+            account: "111111111111".into(),
+            region: "us-west-2".into(),
+            role: None,
+            because: "the caller's own account".into(),
+        });
+        let old = DefinitionsUsed { source: "./graphs".into(), hash: "fedcba9876543210".into() };
+        plan.header.definitions_changed = Some((old, plan.header.definitions.clone()));
+        plan.open_calls = vec!["CreateVpc for EksCluster/demo/vpc/vpc".into()];
+        plan.not_carried_out = vec![NotCarriedOut {
+            address: Address("EksCluster/demo/eks/serviceAccount".into()),
+            kind: "ServiceAccount".into(),
+            reason: "it is an object of Kubernetes".into(),
+        }];
+        insta::assert_snapshot!(text(&plan, 1), @"");
+    }
+
+    #[test]
+    fn nothing_to_do_is_said_in_two_words() {
+        let nothing = plan(vec![change(Action::None, "vpc/vpc", "VPC")]);
+        assert!(text(&nothing, 0).ends_with("\n\nNo changes.\n"));
+        let mut waiting = nothing.clone();
+        waiting.changes[0].waits = true;
+        assert!(text(&waiting, 0).ends_with("\n\nNo changes; 1 object to wait for.\n"));
+        let mut open = nothing;
+        open.open_calls.push("CreateVpc".into());
+        assert!(text(&open, 0).ends_with("\n\nNo changes; 1 call to look up.\n"));
+    }
+
+    #[test]
+    fn colour_adds_nothing_but_colour() {
+        let plan = plan(vec![change(Action::Create, "vpc/vpc", "VPC"), change(Action::Delete, "vpc/old", "VPC")]);
+        let colored = render(&plan, Style::new(true), 0);
+        let plain = regex::Regex::new("\u{1b}\\[[0-9]+m").unwrap().replace_all(&colored, "").into_owned();
+        assert_eq!(plain, text(&plan, 0));
+    }
+}

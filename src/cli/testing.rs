@@ -1,0 +1,60 @@
+//! Values for the tests of this module.
+
+use crate::engine::plan::{Action, Change, FieldDifference, Header, Plan, Summary, Target};
+use crate::graph::identity::{Address, Identity};
+use crate::state::file::DefinitionsUsed;
+use serde_json::Value;
+
+/// A change of an object of `EksCluster/demo`.
+pub(crate) fn change(action: Action, path: &str, kind: &str) -> Change {
+    let (account, region) = ("222222222222".to_owned(), "us-west-2".to_owned());
+    Change {
+        address: Address(format!("EksCluster/demo/{path}")),
+        kind: kind.into(),
+        account: account.clone(),
+        region: region.clone(),
+        action,
+        reason: None,
+        id: None,
+        fields: Vec::new(),
+        identity: Identity {
+            api_version: "ec2.services.k8s.aws/v1alpha1".into(),
+            kind: kind.into(),
+            namespace: "demo".into(),
+            name: path.replace('/', "-"),
+            account,
+            region,
+        },
+        by_name: false,
+        waits: false,
+    }
+}
+
+/// A difference.
+pub(crate) fn difference(path: &str, before: Value, after: Value) -> FieldDifference {
+    FieldDifference { path: path.into(), before, after, unknown: None }
+}
+
+/// A plan for `EksCluster/demo`.
+pub(crate) fn plan(changes: Vec<Change>) -> Plan {
+    Plan {
+        header: Header {
+            instance: Address::root("EksCluster", "demo"),
+            caller: "arn:aws:sts::111111111111:assumed-role/deployer/me".into(),
+            targets: vec![Target {
+                account: "222222222222".into(),
+                region: "us-west-2".into(),
+                role: Some("arn:aws:iam::222222222222:role/ack".into()),
+                because: "IAMRoleSelector demo".into(),
+            }],
+            definitions_changed: None,
+            definitions: DefinitionsUsed { source: "built-in".into(), hash: "0123456789abcdef0123456789abcdef".into() },
+            lineage: "c1e1d2a0".into(),
+            serial: 7,
+        },
+        summary: Summary::of(&changes),
+        changes,
+        not_carried_out: Vec::new(),
+        open_calls: Vec::new(),
+    }
+}
