@@ -139,7 +139,7 @@ class Updates(AwsTest):
         with self.refused("InvalidParameterException", "Unsupported Kubernetes minor version update"):
             self.eks.update_cluster_version(name="workload", version="1.34")
         self.eks.update_cluster_version(name="workload", version="1.33")
-        wait_for(lambda: self.cluster_when("workload", "ACTIVE")["version"] == "1.33")
+        wait_for(lambda: self.eks.describe_cluster(name="workload")["cluster"]["version"] == "1.33")
 
 
 def logging(*types: str) -> dict[str, Any]:

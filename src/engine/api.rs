@@ -79,7 +79,7 @@ impl Engine {
         definitions: &Definitions,
         used: &DefinitionsUsed,
     ) -> Result<Vec<Work>, EngineError> {
-        let caller = self.sessions.caller().await.map_err(|error| EngineError::Identity(error.to_string()))?;
+        let caller = self.sessions.caller().await.map_err(super::clouds::caller_error)?;
         super::place::all(documents, definitions, used, &self.settings, Some(&caller.account))
     }
 
