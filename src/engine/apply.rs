@@ -5,7 +5,7 @@ use super::clouds;
 use super::context::{Context, Item};
 use super::look::time_left;
 use super::plan::{Action, Header, Plan, Target};
-use super::planner::{self, PlanInput, Planned, Seen};
+use super::planner::{self, PlaceFacts, PlanInput, Planned, Seen};
 use super::refresh::{Wanted, refresh, refresh_orphans};
 use super::removal::Doomed;
 use super::report::{EngineError, RunReport};
@@ -244,8 +244,10 @@ impl Site {
         let window = self.engine.settings.visibility_window;
         let orphaned = self.orphaned(work, state, &lineage).await?;
         let (seen, orphans) = tokio::try_join!(refresh(&wanted, window), refresh_orphans(&orphaned, window))?;
+        let facts = self.facts(work).await?;
         let input = PlanInput {
             work,
+            facts: &facts,
             header: self.header(work, state),
             seen: &seen,
             orphans: &orphans,
@@ -258,6 +260,22 @@ impl Site {
         let items = wanted.into_iter().map(|wanted| (wanted.index, wanted.item)).collect();
         let doomed = orphaned.into_iter().map(|(item, record)| self.doomed(item, record)).collect();
         Ok(Sighting { planned, seen, items, doomed })
+    }
+
+    /// What is true of every account and region in which a subnet is wanted.
+    async fn facts(&self, work: &Work) -> Result<BTreeMap<(String, String), PlaceFacts>, EngineError> {
+        let mut facts = BTreeMap::new();
+        for place in work.places.iter().flatten().filter(|place| place.identity.kind == "Subnet") {
+            let key = (place.identity.account.clone(), place.identity.region.clone());
+            if facts.contains_key(&key) {
+                continue;
+            }
+            let target = self.target(&place.identity, place.role.as_ref()).await?;
+            let found = target.facts().await.map_err(EngineError::Read)?;
+            let zones = found.zones.iter().map(|zone| (zone.name.clone(), zone.hosts_eks)).collect();
+            facts.insert(key, PlaceFacts { zones });
+        }
+        Ok(facts)
     }
 
     /// Something to be removed.

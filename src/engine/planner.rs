@@ -39,6 +39,13 @@ pub struct Orphan {
     pub observed: Option<Observed>,
 }
 
+/// What is true of a target whatever we do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlaceFacts {
+    /// Its availability zones by name, and whether EKS puts control planes there.
+    pub zones: BTreeMap<String, bool>,
+}
+
 /// Everything that a plan is made of.
 #[derive(Debug)]
 pub struct PlanInput<'a> {
@@ -50,6 +57,8 @@ pub struct PlanInput<'a> {
     pub seen: &'a BTreeMap<NodeIndex, Seen>,
     /// Recorded, but not in the graph.
     pub orphans: &'a [Orphan],
+    /// By account and region.
+    pub facts: &'a BTreeMap<(String, String), PlaceFacts>,
     /// Calls that an earlier run left open, for people.
     pub open_calls: Vec<String>,
 }
@@ -80,7 +89,8 @@ pub fn plan(input: PlanInput<'_>) -> Planned {
         let kind = catalog::kind(&graph_node.api_version, &graph_node.kind);
         match (input.work.place(*index), input.seen.get(index), kind) {
             (Some(place), Some(seen), Some(kind)) => {
-                changes.push(Decision { kind, place, seen, desired: &node.desired }.decide());
+                let facts = input.facts.get(&(place.identity.account.clone(), place.identity.region.clone()));
+                changes.push(Decision { kind, place, seen, desired: &node.desired, facts }.decide());
             }
             _ => not_carried_out.extend(left_out(&input, *index)),
         }
@@ -118,6 +128,7 @@ struct Decision<'a> {
     place: &'a Place,
     seen: &'a Seen,
     desired: &'a Tree,
+    facts: Option<&'a PlaceFacts>,
 }
 
 impl Decision<'_> {
@@ -134,12 +145,28 @@ impl Decision<'_> {
             let reason = format!("{} {verb} not carried out by fleetctl yet", refused.join(", "));
             return self.change(Action::Refused, Some(reason));
         }
+        if let Some(reason) = self.denied_by_facts() {
+            return self.change(Action::Refused, Some(reason));
+        }
         match (&self.seen.record, &self.seen.observed) {
             (None, None) => self.creation(None),
             (Some(record), None) if record.phase == Phase::Deleting => self.creation(None),
             (Some(record), None) => self.creation(Some(format!("{} is gone: it was removed outside of fleetctl", record.id))),
             (Some(record), Some(observed)) => self.recorded(record, observed),
             (None, Some(observed)) => self.found(observed),
+        }
+    }
+
+    /// What the target cannot hold whatever we do. An object that is there already has been accepted by AWS.
+    fn denied_by_facts(&self) -> Option<String> {
+        let zones = &self.facts.filter(|_| self.seen.observed.is_none())?.zones;
+        let desired = self.desired.known_part();
+        let zone = desired.pointer("/spec/availabilityZone")?.as_str()?;
+        let names = || zones.keys().cloned().collect::<Vec<_>>().join(", ");
+        match zones.get(zone) {
+            Some(true) => None,
+            Some(false) => Some(format!("EKS takes no subnets in {zone}; zones of this account and region: {}", names())),
+            None => Some(format!("{zone} is no zone of this account and region, which has {}", names())),
         }
     }
 
