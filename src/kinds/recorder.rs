@@ -311,6 +311,7 @@ fn freshest(state: &StateFile, subject: &Subject) -> Option<DateTime<Utc>> {
 }
 
 /// What to do about a refusal.
+#[derive(Debug, Clone, Copy)]
 enum Answer {
     /// Make fewer calls: back off exponentially, anywhere up to the ceiling, so that callers spread.
     Slower {
@@ -370,3 +371,6 @@ fn ceiling((first, longest): (Duration, Duration), factor: f64, attempt: u32) ->
     let exponent = i32::try_from(attempt.saturating_sub(1).min(32)).unwrap_or(32);
     longest.min(first.mul_f64(factor.powi(exponent)))
 }
+
+#[cfg(test)]
+mod tests;

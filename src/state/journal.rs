@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 #[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
 pub enum Entry {
     /// A mutating call is about to be made.
-    Begin(Begin),
+    Begin(Box<Begin>),
     /// It is over.
     End {
         /// The begin entry's number.
