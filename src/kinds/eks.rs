@@ -3,7 +3,7 @@
 
 use super::kind::{Cloud, FieldChange, GoesWith, Readiness, StepError, Subject};
 use super::recorder::Recorder;
-use super::shared::{change, fault, gone, tag_changes};
+use super::shared::{change, fault, part_removal, tag_changes};
 use crate::aws::error::{CallError, ErrorClass};
 use crate::aws::tags::to_eks;
 use crate::graph::catalog::{Production, Reference, ReferenceTarget, Step};
@@ -53,9 +53,8 @@ pub(super) fn id(cluster: &str, name: &str) -> String {
 
 /// Cluster and name of an id.
 pub(super) fn parts(id: &str) -> Result<(&str, &str), CallError> {
-    id.split_once('|').ok_or_else(|| {
-        fault("eks", "ReadRecord", "InvalidId", format!("the recorded id `{id}` is not of the form cluster|name"))
-    })
+    id.split_once('|')
+        .ok_or_else(|| fault("eks", "ReadRecord", "InvalidId", format!("the recorded id `{id}` is not of the form cluster|name")))
 }
 
 /// A failed state with EKS's own words: the first health issue's code and every issue's message; the state itself where
@@ -70,8 +69,7 @@ pub(super) fn failed<'a>(state: &str, issues: impl Iterator<Item = (Option<&'a s
             (code, message) => message.or(*code).map(str::to_owned),
         })
         .collect();
-    let message =
-        if messages.is_empty() { format!("EKS says {state} and gives no reason") } else { messages.join("; ") };
+    let message = if messages.is_empty() { format!("EKS says {state} and gives no reason") } else { messages.join("; ") };
     Readiness::Failed { code, message }
 }
 
@@ -108,9 +106,9 @@ pub(super) async fn tags(
         let input = UntagResourceInputBuilder::default().resource_arn(arn).set_tag_keys(Some(remove));
         let make = |permit| {
             let input = input.clone();
-            async move { gone(eks.untag_resource(permit, input).await) }
+            async move { eks.untag_resource(permit, input).await }
         };
-        recorder.call(change(subject, "UntagResource", id), make).await?;
+        recorder.delete(part_removal(subject, "UntagResource", id), make).await?;
     }
     Ok(())
 }

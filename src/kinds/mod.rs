@@ -2,7 +2,9 @@
 //! goes through [`kind::Kind`].
 
 pub mod catalog;
+pub mod cluster;
 pub mod compare;
+mod eks;
 pub mod kind;
 pub mod policy_document;
 pub mod recorder;

@@ -4,8 +4,9 @@
 use super::compare::at;
 use super::kind::{FieldChange, StepError, Subject};
 use super::recorder::Call;
+use super::values::Wrong;
 use crate::aws::error::{CallError, ErrorClass};
-use crate::graph::catalog::{Field, ImpossibleValue, Production, Step};
+use crate::graph::catalog::{Field, Production, Step};
 use crate::state::file::Verb;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
@@ -41,6 +42,11 @@ pub(super) const fn only_known(path: &'static str) -> Field {
 /// A recorded call that changes an object which is there.
 pub(super) fn change<'a>(subject: &'a Subject, operation: &'static str, id: &str) -> Call<'a> {
     Call::new(subject, Verb::Change, operation).id(id)
+}
+
+/// A recorded call that removes something of an object that itself is to go: that it is gone already is fine.
+pub(super) fn part_removal<'a>(subject: &'a Subject, operation: &'static str, id: &str) -> Call<'a> {
+    change(subject, operation, id).not_found_is_final()
 }
 
 /// A recorded call that removes an object.
@@ -82,11 +88,6 @@ pub(super) fn present<T>(answer: Result<T, CallError>) -> Result<Option<T>, Call
         Err(error) if error.class == ErrorClass::NotFound => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// A removal whose object may be gone already.
-pub(super) fn gone<T>(answer: Result<T, CallError>) -> Result<(), CallError> {
-    present(answer).map(|_| ())
 }
 
 /// An error that passes by itself, if its code is the given one and its message holds one of the texts.
@@ -163,36 +164,21 @@ pub(super) fn touches(changes: &[FieldChange], path: &str) -> bool {
         .any(|change| change.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '['])))
 }
 
-/// A value that AWS could never accept.
-pub(super) fn impossible(path: impl Into<String>, message: String, expected: &str) -> ImpossibleValue {
-    ImpossibleValue { path: path.into(), message, expected: expected.to_owned() }
+/// Checks a name: its length, and its characters.
+pub(super) fn name(most: usize, allowed: impl Fn(char) -> bool, expected: &'static str) -> impl Fn(&str) -> Option<Wrong> {
+    move |text| {
+        let fits = !text.is_empty() && text.chars().count() <= most && text.chars().all(&allowed);
+        (!fits).then(|| Wrong::new(format!("`{text}` cannot be a name here"), expected))
+    }
 }
 
-/// A name that is too short or too long, or holds characters that AWS does not take.
-pub(super) fn name_fault(
-    object: &Value,
-    path: &str,
-    most: usize,
-    allowed: impl Fn(char) -> bool,
-    expected: &str,
-) -> Option<ImpossibleValue> {
-    let text = at(object, path).as_str()?;
-    let fits = !text.is_empty() && text.chars().count() <= most && text.chars().all(allowed);
-    (!fits).then(|| impossible(path, format!("`{text}` cannot be a name here"), expected))
-}
-
-/// A text that is not one of those that AWS knows.
-pub(super) fn choice_fault(object: &Value, path: &str, choices: &[&str]) -> Option<ImpossibleValue> {
-    let text = at(object, path).as_str()?;
-    (!choices.contains(&text)).then(|| impossible(path, format!("`{text}` is not known here"), &choices.join(", ")))
-}
-
-/// A text that is not the ARN of an IAM role or user.
-pub(super) fn principal_fault(object: &Value, path: &str, kinds: &[&str]) -> Option<ImpossibleValue> {
-    let text = at(object, path).as_str()?;
-    let fits = iam_resource(text).is_some_and(|resource| kinds.iter().any(|kind| resource.starts_with(kind)));
-    let expected = format!("arn:aws:iam::<account>:{}…", kinds.first().copied().unwrap_or_default());
-    (!fits).then(|| impossible(path, format!("`{text}` is not an ARN of IAM that fits here"), &expected))
+/// Checks the ARN of something in IAM: `role/`, `policy/`.
+pub(super) fn iam_arn(kinds: &'static [&'static str]) -> impl Fn(&str) -> Option<Wrong> {
+    move |text| {
+        let fits = iam_resource(text).is_some_and(|resource| kinds.iter().any(|kind| resource.starts_with(kind)));
+        let expected = || kinds.iter().map(|kind| format!("arn:aws:iam::<account>:{kind}…")).collect::<Vec<_>>().join(" or ");
+        (!fits).then(|| Wrong::new(format!("`{text}` is not an ARN of that kind"), expected()))
+    }
 }
 
 /// What an ARN of IAM names, `role/x`; `None` for other texts. The account is 12 digits, or `aws` for AWS's own
@@ -204,26 +190,10 @@ pub(super) fn iam_resource(arn: &str) -> Option<&str> {
     ((digits || account == "aws") && partition.starts_with("aws") && resource.len() > 1).then_some(resource)
 }
 
-/// Tags that AWS does not take: reserved or long keys, long values.
-pub(super) fn tag_faults(object: &Value) -> Vec<ImpossibleValue> {
-    let tags = super::tags::of_spec(at(object, "spec.tags"));
-    let fault = |(key, value): (&String, &String)| {
-        let path = format!("spec.tags[{key}]");
-        if key.to_lowercase().starts_with("aws:") {
-            return Some(impossible(path, format!("the tag `{key}` is reserved for AWS"), "a key that does not begin with aws:"));
-        }
-        if key.is_empty() || key.chars().count() > 128 {
-            return Some(impossible(path, format!("the key of the tag `{key}` does not fit"), "a key of 1 to 128 characters"));
-        }
-        (value.chars().count() > 256)
-            .then(|| impossible(path, format!("the value of the tag `{key}` is too long"), "at most 256 characters"))
-    };
-    tags.iter().filter_map(fault).collect()
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::graph::catalog::ImpossibleValue;
     use crate::graph::identity::{Address, Identity};
     use crate::kinds::kind::{Changeability, Marks};
 
@@ -309,12 +279,5 @@ pub(super) mod tests {
         assert_eq!(iam_resource("arn:aws:sts::111122223333:assumed-role/x/y"), None);
         assert_eq!(iam_resource("arn:aws:iam::1111:role/x"), None);
         assert_eq!(iam_resource("role/x"), None);
-    }
-
-    #[test]
-    fn tags_that_aws_refuses_are_found() {
-        let object = json!({"spec": {"tags": {"aws:x": "1", "fine": "", "long": "x".repeat(257), "Name": "ü"}}});
-        assert_eq!(places(&tag_faults(&object)), ["spec.tags[aws:x]", "spec.tags[long]"]);
-        assert!(tag_faults(&json!({"spec": {}})).is_empty());
     }
 }

@@ -1,10 +1,9 @@
 //! A cluster as EKS has it, in ACK's shape.
 
 use super::spec::{
-    AccessConfig, ApiServerConfig, AutoscalerConfig, ClusterSpec, ComputeConfig, ControllerManagerConfig,
-    EncryptionConfig, LogSetup, Logging, NetworkConfig, PortRange, Provider, RemoteNetwork, RemoteNetworkConfig,
-    ResourceWeight, ResourcesFit, ScalingConfig, SchedulerConfig, ScoringStrategy, StorageConfig, Switch, UpgradePolicy,
-    VpcConfig,
+    AccessConfig, ApiServerConfig, AutoscalerConfig, ClusterSpec, ComputeConfig, ControllerManagerConfig, EncryptionConfig,
+    LogSetup, Logging, NetworkConfig, PortRange, Provider, RemoteNetwork, RemoteNetworkConfig, ResourceWeight, ResourcesFit,
+    ScalingConfig, SchedulerConfig, ScoringStrategy, StorageConfig, Switch, UpgradePolicy, VpcConfig,
 };
 use crate::aws::error::CallError;
 use crate::aws::tags::of_eks;
@@ -16,10 +15,7 @@ use aws_sdk_eks::types::{Cluster, ClusterStatus};
 use serde_json::{Value, json};
 
 /// `DescribeCluster`; `None` when EKS has no cluster of that name.
-pub(in crate::kinds) async fn describe(
-    eks: &crate::aws::eks::Reader,
-    name: &str,
-) -> Result<Option<Cluster>, CallError> {
+pub(in crate::kinds) async fn describe(eks: &crate::aws::eks::Reader, name: &str) -> Result<Option<Cluster>, CallError> {
     let answer = present(eks.describe_cluster(DescribeClusterInputBuilder::default().name(name)).await)?;
     Ok(answer.and_then(|answer| answer.cluster))
 }
@@ -110,12 +106,12 @@ fn spec_of(cluster: &Cluster) -> ClusterSpec {
             bootstrap_cluster_creator_admin_permissions: config.bootstrap_cluster_creator_admin_permissions(),
         }),
         deletion_protection: cluster.deletion_protection(),
-        logging: cluster.logging().map(|logging| Logging {
-            cluster_logging: Some(logging.cluster_logging().iter().map(log_setup).collect()),
-        }),
-        upgrade_policy: cluster.upgrade_policy().map(|policy| UpgradePolicy {
-            support_type: policy.support_type().map(|kind| kind.as_str().to_owned()),
-        }),
+        logging: cluster
+            .logging()
+            .map(|logging| Logging { cluster_logging: Some(logging.cluster_logging().iter().map(log_setup).collect()) }),
+        upgrade_policy: cluster
+            .upgrade_policy()
+            .map(|policy| UpgradePolicy { support_type: policy.support_type().map(|kind| kind.as_str().to_owned()) }),
         zonal_shift_config: cluster.zonal_shift_config().map(|config| Switch { enabled: config.enabled() }),
         encryption_config: cluster.encryption_config.as_ref().map(|list| list.iter().map(encryption).collect()),
         ..components(cluster, auto_mode(cluster))
@@ -157,24 +153,27 @@ fn components(cluster: &Cluster, spec: ClusterSpec) -> ClusterSpec {
     let networks = |cidrs: &Option<Vec<String>>| RemoteNetwork { cidrs: cidrs.clone() };
     ClusterSpec {
         remote_network_config: cluster.remote_network_config().map(|config| RemoteNetworkConfig {
-            remote_node_networks: config.remote_node_networks.as_ref().map(|list| list.iter().map(|one| networks(&one.cidrs)).collect()),
-            remote_pod_networks: config.remote_pod_networks.as_ref().map(|list| list.iter().map(|one| networks(&one.cidrs)).collect()),
+            remote_node_networks: config
+                .remote_node_networks
+                .as_ref()
+                .map(|list| list.iter().map(|one| networks(&one.cidrs)).collect()),
+            remote_pod_networks: config
+                .remote_pod_networks
+                .as_ref()
+                .map(|list| list.iter().map(|one| networks(&one.cidrs)).collect()),
         }),
-        control_plane_scaling_config: cluster.control_plane_scaling_config().map(|config| ScalingConfig {
-            tier: config.tier().map(|tier| tier.as_str().to_owned()),
-        }),
+        control_plane_scaling_config: cluster
+            .control_plane_scaling_config()
+            .map(|config| ScalingConfig { tier: config.tier().map(|tier| tier.as_str().to_owned()) }),
         kube_api_server_config: cluster.kube_api_server_config().map(|config| ApiServerConfig {
             event_ttl: config.event_ttl.clone(),
-            service_node_port_range: config.service_node_port_range().map(|range| PortRange {
-                min_port: Some(range.min_port),
-                max_port: Some(range.max_port),
-            }),
+            service_node_port_range: config
+                .service_node_port_range()
+                .map(|range| PortRange { min_port: Some(range.min_port), max_port: Some(range.max_port) }),
         }),
         kube_controller_manager_config: cluster.kube_controller_manager_config().map(|config| ControllerManagerConfig {
             horizontal_pod_autoscaler_controller_config: config.horizontal_pod_autoscaler_controller_config().map(|config| {
-                AutoscalerConfig {
-                    horizontal_pod_autoscaler_sync_period: config.horizontal_pod_autoscaler_sync_period.clone(),
-                }
+                AutoscalerConfig { horizontal_pod_autoscaler_sync_period: config.horizontal_pod_autoscaler_sync_period.clone() }
             }),
         }),
         kube_scheduler_config: cluster.kube_scheduler_config().map(|config| SchedulerConfig {
@@ -187,10 +186,8 @@ fn components(cluster: &Cluster, spec: ClusterSpec) -> ClusterSpec {
 }
 
 fn scoring(strategy: &aws_sdk_eks::types::ScoringStrategy) -> ScoringStrategy {
-    let weight = |resource: &aws_sdk_eks::types::ResourceWeight| ResourceWeight {
-        name: resource.name.clone(),
-        weight: resource.weight,
-    };
+    let weight =
+        |resource: &aws_sdk_eks::types::ResourceWeight| ResourceWeight { name: resource.name.clone(), weight: resource.weight };
     ScoringStrategy {
         r#type: strategy.r#type().map(|kind| kind.as_str().to_owned()),
         resources: strategy.resources.as_ref().map(|list| list.iter().map(weight).collect()),

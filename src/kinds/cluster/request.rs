@@ -1,8 +1,8 @@
 //! `CreateCluster` from a spec.
 
 use super::spec::{
-    AccessConfig, ApiServerConfig, ClusterSpec, ComputeConfig, ControllerManagerConfig, EncryptionConfig, Logging,
-    NetworkConfig, RemoteNetworkConfig, SchedulerConfig, ScoringStrategy, Switch, VpcConfig,
+    AccessConfig, ApiServerConfig, ClusterSpec, ComputeConfig, ControllerManagerConfig, EncryptionConfig, Logging, NetworkConfig,
+    RemoteNetworkConfig, SchedulerConfig, ScoringStrategy, Switch, VpcConfig,
 };
 use crate::aws::tags::to_eks;
 use crate::kinds::kind::StepError;
@@ -12,17 +12,14 @@ use aws_sdk_eks::types::{
     BlockStorage, ComputeConfigRequest, ControlPlaneScalingConfig, CreateAccessConfigRequest, ElasticLoadBalancing,
     HorizontalPodAutoscalerControllerConfigRequest, KubeApiServerConfigRequest, KubeControllerManagerConfigRequest,
     KubeSchedulerConfigRequest, KubernetesNetworkConfigRequest, LogSetup, NodeResourcesFitConfig, Provider,
-    RemoteNetworkConfigRequest, RemoteNodeNetwork, RemotePodNetwork, ResourceWeight, ServiceNodePortRange,
-    StorageConfigRequest, UpgradePolicyRequest, VpcConfigRequest, ZonalShiftConfigRequest,
+    RemoteNetworkConfigRequest, RemoteNodeNetwork, RemotePodNetwork, ResourceWeight, ServiceNodePortRange, StorageConfigRequest,
+    UpgradePolicyRequest, VpcConfigRequest, ZonalShiftConfigRequest,
 };
 use std::collections::BTreeMap;
 
 /// The input, without its token. Only what the spec sets is sent: EKS refuses Auto Mode together with a default for
 /// `bootstrapSelfManagedAddons`, and takes Auto Mode's three blocks only in one call.
-pub(super) fn create(
-    spec: &ClusterSpec,
-    tags: &BTreeMap<String, String>,
-) -> Result<CreateClusterInputBuilder, StepError> {
+pub(super) fn create(spec: &ClusterSpec, tags: &BTreeMap<String, String>) -> Result<CreateClusterInputBuilder, StepError> {
     let input = CreateClusterInputBuilder::default()
         .name(required(spec.name.as_ref(), "spec.name")?)
         .role_arn(required(spec.role_arn.as_ref(), "spec.roleARN")?)
@@ -45,9 +42,10 @@ fn capacity(input: CreateClusterInputBuilder, spec: &ClusterSpec) -> CreateClust
         StorageConfigRequest::builder().set_block_storage(block).build()
     });
     let encryption = spec.encryption_config.as_ref().map(|list| list.iter().map(encryption_config).collect());
-    let upgrade = spec.upgrade_policy.as_ref().map(|policy| {
-        UpgradePolicyRequest::builder().set_support_type(policy.support_type.as_deref().map(Into::into)).build()
-    });
+    let upgrade = spec
+        .upgrade_policy
+        .as_ref()
+        .map(|policy| UpgradePolicyRequest::builder().set_support_type(policy.support_type.as_deref().map(Into::into)).build());
     input
         .set_storage_config(storage)
         .set_logging(spec.logging.as_ref().map(logging))
@@ -59,9 +57,10 @@ fn capacity(input: CreateClusterInputBuilder, spec: &ClusterSpec) -> CreateClust
 
 /// The control plane's own settings.
 fn components(input: CreateClusterInputBuilder, spec: &ClusterSpec) -> CreateClusterInputBuilder {
-    let scaling = spec.control_plane_scaling_config.as_ref().map(|scaling| {
-        ControlPlaneScalingConfig::builder().set_tier(scaling.tier.as_deref().map(Into::into)).build()
-    });
+    let scaling = spec
+        .control_plane_scaling_config
+        .as_ref()
+        .map(|scaling| ControlPlaneScalingConfig::builder().set_tier(scaling.tier.as_deref().map(Into::into)).build());
     input
         .set_control_plane_scaling_config(scaling)
         .set_kube_api_server_config(spec.kube_api_server_config.as_ref().map(api_server))
@@ -107,10 +106,7 @@ fn network_config(config: &NetworkConfig) -> KubernetesNetworkConfigRequest {
 fn encryption_config(config: &EncryptionConfig) -> aws_sdk_eks::types::EncryptionConfig {
     let provider = config.provider.as_ref();
     let provider = provider.map(|provider| Provider::builder().set_key_arn(provider.key_arn.clone()).build());
-    aws_sdk_eks::types::EncryptionConfig::builder()
-        .set_provider(provider)
-        .set_resources(config.resources.clone())
-        .build()
+    aws_sdk_eks::types::EncryptionConfig::builder().set_provider(provider).set_resources(config.resources.clone()).build()
 }
 
 fn logging(config: &Logging) -> aws_sdk_eks::types::Logging {
@@ -130,28 +126,23 @@ fn zonal_shift(switch: &Switch) -> ZonalShiftConfigRequest {
 
 fn remote_networks(config: &RemoteNetworkConfig) -> RemoteNetworkConfigRequest {
     let nodes = config.remote_node_networks.as_ref().map(|networks| {
-        let network = |network: &super::spec::RemoteNetwork| {
-            RemoteNodeNetwork::builder().set_cidrs(network.cidrs.clone()).build()
-        };
+        let network =
+            |network: &super::spec::RemoteNetwork| RemoteNodeNetwork::builder().set_cidrs(network.cidrs.clone()).build();
         networks.iter().map(network).collect()
     });
     let pods = config.remote_pod_networks.as_ref().map(|networks| {
-        let network = |network: &super::spec::RemoteNetwork| {
-            RemotePodNetwork::builder().set_cidrs(network.cidrs.clone()).build()
-        };
+        let network = |network: &super::spec::RemoteNetwork| RemotePodNetwork::builder().set_cidrs(network.cidrs.clone()).build();
         networks.iter().map(network).collect()
     });
     RemoteNetworkConfigRequest::builder().set_remote_node_networks(nodes).set_remote_pod_networks(pods).build()
 }
 
 fn api_server(config: &ApiServerConfig) -> KubeApiServerConfigRequest {
-    let ports = config.service_node_port_range.as_ref().map(|range| {
-        ServiceNodePortRange::builder().set_min_port(range.min_port).set_max_port(range.max_port).build()
-    });
-    KubeApiServerConfigRequest::builder()
-        .set_event_ttl(config.event_ttl.clone())
-        .set_service_node_port_range(ports)
-        .build()
+    let ports = config
+        .service_node_port_range
+        .as_ref()
+        .map(|range| ServiceNodePortRange::builder().set_min_port(range.min_port).set_max_port(range.max_port).build());
+    KubeApiServerConfigRequest::builder().set_event_ttl(config.event_ttl.clone()).set_service_node_port_range(ports).build()
 }
 
 fn controller_manager(config: &ControllerManagerConfig) -> KubeControllerManagerConfigRequest {
@@ -164,9 +155,10 @@ fn controller_manager(config: &ControllerManagerConfig) -> KubeControllerManager
 }
 
 fn scheduler(config: &SchedulerConfig) -> KubeSchedulerConfigRequest {
-    let fit = config.node_resources_fit.as_ref().map(|fit| {
-        NodeResourcesFitConfig::builder().set_scoring_strategy(fit.scoring_strategy.as_ref().map(scoring)).build()
-    });
+    let fit = config
+        .node_resources_fit
+        .as_ref()
+        .map(|fit| NodeResourcesFitConfig::builder().set_scoring_strategy(fit.scoring_strategy.as_ref().map(scoring)).build());
     KubeSchedulerConfigRequest::builder().set_node_resources_fit(fit).build()
 }
 

@@ -1,17 +1,21 @@
 //! Deleting a role.
 
 use super::read;
-use crate::aws::error::{CallError, ErrorClass};
+use crate::aws::error::CallError;
 use crate::kinds::kind::{Cloud, StepError, Subject};
 use crate::kinds::recorder::Recorder;
-use crate::kinds::shared::{change, gone, present, removal};
+use crate::kinds::shared::{part_removal, present, removal};
 use aws_sdk_iam::operation::delete_role::builders::DeleteRoleInputBuilder;
 use aws_sdk_iam::operation::delete_role_policy::builders::DeleteRolePolicyInputBuilder;
 use aws_sdk_iam::operation::detach_role_policy::builders::DetachRolePolicyInputBuilder;
 use aws_sdk_iam::operation::list_instance_profiles_for_role::builders::ListInstanceProfilesForRoleInputBuilder;
+use std::time::Duration;
 
 /// IAM's code while something still holds the role.
 const CONFLICT: &str = "DeleteConflict";
+
+/// The instance profiles of a deleted cluster's nodes vanish within a few minutes.
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Detaches its policies, deletes its inline policies, and deletes it. EKS Auto Mode makes instance profiles for a node
 /// role, and they vanish some time after the cluster: that conflict passes; what is left then is named.
@@ -22,23 +26,21 @@ pub(super) async fn role(cloud: &Cloud, recorder: &Recorder, subject: &Subject, 
         let input = DetachRolePolicyInputBuilder::default().role_name(name).policy_arn(policy);
         let make = |permit| {
             let input = input.clone();
-            async move { gone(writer.detach_role_policy(permit, input).await) }
+            async move { writer.detach_role_policy(permit, input).await }
         };
-        recorder.call(change(subject, "DetachRolePolicy", name), make).await?;
+        recorder.delete(part_removal(subject, "DetachRolePolicy", name), make).await?;
     }
     let inline = present(read::inline_policy_names(reader, name).await).map_err(StepError::Refused)?;
     for policy in inline.unwrap_or_default() {
         let input = DeleteRolePolicyInputBuilder::default().role_name(name).policy_name(policy);
         let make = |permit| {
             let input = input.clone();
-            async move { gone(writer.delete_role_policy(permit, input).await) }
+            async move { writer.delete_role_policy(permit, input).await }
         };
-        recorder.call(change(subject, "DeleteRolePolicy", name), make).await?;
+        recorder.delete(part_removal(subject, "DeleteRolePolicy", name), make).await?;
     }
-    let make = |permit| async move {
-        gone(writer.delete_role(permit, DeleteRoleInputBuilder::default().role_name(name)).await).map_err(conflict)
-    };
-    match recorder.call(removal(subject, "DeleteRole", name), make).await {
+    let make = |permit| writer.delete_role(permit, DeleteRoleInputBuilder::default().role_name(name));
+    match recorder.delete(removal(subject, "DeleteRole", name).patience(PATIENCE), make).await {
         Err(StepError::Refused(error)) if is_conflict(&error) => Err(StepError::Refused(explained(cloud, name, error).await)),
         other => other,
     }
@@ -47,10 +49,6 @@ pub(super) async fn role(cloud: &Cloud, recorder: &Recorder, subject: &Subject, 
 /// `DeleteConflictException` in the SDK's naming, `DeleteConflict` on the wire.
 fn is_conflict(error: &CallError) -> bool {
     error.code.starts_with(CONFLICT)
-}
-
-fn conflict(error: CallError) -> CallError {
-    if is_conflict(&error) { error.meaning(ErrorClass::NotYet) } else { error }
 }
 
 /// The conflict, with what holds the role.
@@ -84,10 +82,9 @@ mod tests {
     use crate::kinds::shared::fault;
 
     #[test]
-    fn a_conflict_passes_and_names_what_is_left() {
+    fn a_conflict_names_what_is_left() {
         let error = fault("iam", "DeleteRole", "DeleteConflict", "must remove roles from instance profile first.".to_owned());
-        let error = conflict(error);
-        assert_eq!(error.class, ErrorClass::NotYet);
+        assert!(is_conflict(&error));
         assert_eq!(with_profiles(error.clone(), "node", &[]), error);
         let named = with_profiles(error, "node", &["eks-1".to_owned(), "eks-2".to_owned()]);
         assert!(named.message.contains("node is still in the instance profile(s) eks-1, eks-2"), "{}", named.message);

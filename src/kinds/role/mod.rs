@@ -12,9 +12,10 @@ mod steps;
 use super::catalog::{self, Facts};
 use super::compare::{self, Absent, How, Rule, at};
 use super::kind::{Cloud, FieldChange, Kind, Observed, Readers, StepError, Subject, Typical};
+use super::policy_document;
 use super::recorder::Recorder;
-use super::shared::{configure, create, empty_answer, impossible, name_fault, only_known, principal_fault, required, tag_faults};
-use super::{policy_document, shared};
+use super::shared::{configure, create, iam_arn, name, only_known};
+use super::values::{Checker, Wrong};
 use crate::aws::error::CallError;
 use crate::graph::catalog::{Field, ImpossibleValue, KindDescription, Production, Reference, ReferenceTarget, Step};
 use crate::state::file::Record;
@@ -106,7 +107,7 @@ impl Kind for Role {
     }
 
     fn typical(&self) -> Typical {
-        Typical { create: Duration::from_secs(2), delete: Duration::from_secs(3), limit: Duration::from_secs(10 * 60) }
+        Typical { create: Duration::from_secs(2), delete: Duration::from_secs(3), limit: Duration::from_mins(10) }
     }
 
     fn compare(&self, subject: &Subject, desired: &Value, observed: &Observed, _applied: Option<&Value>) -> Vec<FieldChange> {
@@ -174,71 +175,50 @@ fn in_name(character: char) -> bool {
 }
 
 fn impossible_values(object: &Value) -> Vec<ImpossibleValue> {
-    let name = name_fault(object, "spec.name", 64, in_name, "1 to 64 of A-Z, a-z, 0-9 and _+=,.@-");
-    let mut found: Vec<ImpossibleValue> = name.into_iter().collect();
-    found.extend(document_fault(at(object, "spec.assumeRolePolicyDocument"), "spec.assumeRolePolicyDocument"));
-    found.extend(inline_faults(object));
-    found.extend(path_fault(object));
-    found.extend(duration_fault(object));
-    found.extend(description_fault(object));
-    found.extend(principal_fault(object, "spec.permissionsBoundary", &["policy/"]));
-    found.extend(policy_faults(object));
-    found.extend(tag_faults(object));
+    let mut found = Checker::new(object)
+        .texts("spec.name", name(64, in_name, "1 to 64 of A-Z, a-z, 0-9 and _+=,.@-"))
+        .texts("spec.assumeRolePolicyDocument", document)
+        .texts("spec.path", path)
+        .values("spec.maxSessionDuration", duration)
+        .texts("spec.description", description)
+        .texts("spec.permissionsBoundary", iam_arn(&["policy/"]))
+        .texts("spec.policies[]", iam_arn(&["policy/"]))
+        .tags("spec.tags")
+        .finish();
+    found.extend(inline_policies(object));
     found
 }
 
-fn document_fault(document: &Value, path: &str) -> Option<ImpossibleValue> {
-    let fault = policy_document::fault(document.as_str()?)?;
-    Some(impossible(path, fault, "a policy document in JSON"))
+fn document(text: &str) -> Option<Wrong> {
+    policy_document::fault(text).map(|fault| Wrong::new(fault, "a policy document in JSON"))
 }
 
-fn inline_faults(object: &Value) -> Vec<ImpossibleValue> {
+fn path(text: &str) -> Option<Wrong> {
+    let plain = text.chars().all(|character| ('\u{21}'..='\u{7f}').contains(&character));
+    let fits = text.starts_with('/') && text.ends_with('/') && plain && text.len() <= 512;
+    (!fits).then(|| Wrong::new(format!("`{text}` cannot be a path"), "/ or /some/path/, at most 512 characters"))
+}
+
+fn duration(value: &Value) -> Option<Wrong> {
+    let seconds = value.as_i64()?;
+    let fits = (3600..=43200).contains(&seconds);
+    (!fits).then(|| Wrong::new(format!("{seconds} seconds is no session duration"), "3600 to 43200 seconds"))
+}
+
+fn description(text: &str) -> Option<Wrong> {
+    let characters = text.chars().count();
+    (characters > 1000).then(|| Wrong::new(format!("the description has {characters} characters"), "at most 1000 characters"))
+}
+
+/// Names of inline policies, and their documents.
+fn inline_policies(object: &Value) -> Vec<ImpossibleValue> {
     let Some(policies) = at(object, "spec.inlinePolicies").as_object() else { return Vec::new() };
-    let fault = |(name, document): (&String, &Value)| {
-        let path = format!("spec.inlinePolicies[{name}]");
-        let fits = !name.is_empty() && name.len() <= 128 && name.chars().all(in_name);
-        let odd = (!fits).then(|| {
-            impossible(path.clone(), format!("`{name}` cannot be the name of a policy"), "1 to 128 of A-Z, a-z, 0-9 and _+=,.@-")
-        });
-        odd.into_iter().chain(document_fault(document, &path)).collect::<Vec<_>>()
+    let of_name = name(128, in_name, "1 to 128 of A-Z, a-z, 0-9 and _+=,.@-");
+    let fault = |(policy, text): (&String, &Value)| {
+        let wrong = of_name(policy).or_else(|| document(text.as_str()?))?;
+        Some(ImpossibleValue { path: format!("spec.inlinePolicies[{policy}]"), message: wrong.message, expected: wrong.expected })
     };
-    policies.iter().flat_map(fault).collect()
-}
-
-fn path_fault(object: &Value) -> Option<ImpossibleValue> {
-    let path = at(object, "spec.path").as_str()?;
-    let plain = path.chars().all(|character| ('\u{21}'..='\u{7f}').contains(&character));
-    let fits = path.starts_with('/') && path.ends_with('/') && plain && path.len() <= 512;
-    (!fits).then(|| impossible("spec.path", format!("`{path}` cannot be a path"), "/ or /some/path/, at most 512 characters"))
-}
-
-fn duration_fault(object: &Value) -> Option<ImpossibleValue> {
-    let seconds = at(object, "spec.maxSessionDuration").as_i64()?;
-    (!(3600..=43200).contains(&seconds)).then(|| {
-        impossible("spec.maxSessionDuration", format!("{seconds} seconds is no session duration"), "3600 to 43200 seconds")
-    })
-}
-
-fn description_fault(object: &Value) -> Option<ImpossibleValue> {
-    let characters = at(object, "spec.description").as_str()?.chars().count();
-    (characters > 1000)
-        .then(|| impossible("spec.description", format!("the description has {characters} characters"), "at most 1000"))
-}
-
-fn policy_faults(object: &Value) -> Vec<ImpossibleValue> {
-    let Some(policies) = at(object, "spec.policies").as_array() else { return Vec::new() };
-    let fault = |(index, policy): (usize, &Value)| {
-        let arn = policy.as_str()?;
-        let fits = shared::iam_resource(arn).is_some_and(|resource| resource.starts_with("policy/"));
-        (!fits).then(|| {
-            impossible(
-                format!("spec.policies[{index}]"),
-                format!("`{arn}` is not the ARN of a managed policy"),
-                "arn:aws:iam::aws:policy/… or arn:aws:iam::<account>:policy/…",
-            )
-        })
-    };
-    policies.iter().enumerate().filter_map(fault).collect()
+    policies.iter().filter_map(fault).collect()
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! Making a role, and bringing it to what is wanted: exactly the calls that are needed.
 
 use super::spec::RoleSpec;
-use super::{differences, empty_answer, read, required, with_settings};
+use super::{differences, read, with_settings};
 use crate::aws::error::{CallError, ErrorClass};
 use crate::aws::iam::Writer;
 use crate::aws::tags::to_iam;
 use crate::kinds::kind::{FieldChange, Observed, StepError, Subject};
 use crate::kinds::recorder::{Created, Recorder};
-use crate::kinds::shared::{change, creation, spec, tag_changes, touches};
+use crate::kinds::shared::{change, creation, empty_answer, required, spec, tag_changes, touches};
 use crate::kinds::tags;
 use crate::state::file::Record;
 use aws_sdk_iam::operation::attach_role_policy::builders::AttachRolePolicyInputBuilder;
@@ -57,18 +57,11 @@ pub(super) async fn create(
     Ok((record, read::observed(subject, &role, &there, tags)))
 }
 
-/// A trust policy may name a role that was made a moment ago; IAM refuses it until it sees that role. Without such a
-/// dependency it is a mistake.
+/// A trust policy may name a role that was made a moment ago, which IAM refuses until it sees that role. Without such a
+/// dependency it is a mistake, and waiting does not help.
 fn principal_unknown(error: CallError, names_roles: bool) -> CallError {
-    let passes =
-        names_roles && error.code.starts_with("MalformedPolicyDocument") && error.message.contains("Invalid principal in policy");
-    if passes { error.meaning(ErrorClass::NotYet) } else { error }
-}
-
-/// The role itself is not found: it was made a moment ago.
-fn role_unknown(error: CallError) -> CallError {
-    let passes = error.class == ErrorClass::NotFound && error.message.contains("role with name");
-    if passes { error.meaning(ErrorClass::NotYet) } else { error }
+    let misnamed = error.code.starts_with("MalformedPolicyDocument") && error.class == ErrorClass::NotYet;
+    if misnamed && !names_roles { error.meaning(ErrorClass::Final) } else { error }
 }
 
 /// New policies before stale ones go, then inline policies, tags, boundary, trust policy, description and duration.
@@ -106,7 +99,7 @@ macro_rules! call {
         let input = $input.role_name($step.role);
         let make = |permit| {
             let input = input.clone();
-            async move { $step.iam.$method(permit, input).await.map_err(role_unknown) }
+            async move { $step.iam.$method(permit, input).await }
         };
         $step.recorder.call(change($step.subject, $operation, $step.role), make).await.map(|_| ())
     }};

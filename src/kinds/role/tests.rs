@@ -175,14 +175,14 @@ fn values_that_iam_refuses_are_found() {
         [
             "spec.name",
             "spec.assumeRolePolicyDocument",
-            "spec.inlinePolicies[a/b]",
-            "spec.inlinePolicies[c]",
             "spec.path",
             "spec.maxSessionDuration",
             "spec.description",
             "spec.permissionsBoundary",
             "spec.policies[0]",
-            "spec.tags[aws:a]",
+            "spec.tags[0]",
+            "spec.inlinePolicies[a/b]",
+            "spec.inlinePolicies[c]",
         ]
     );
 }
