@@ -6,6 +6,8 @@
 //! [`expansion::Graph`]; [`evaluation::evaluate`] says, from what has been observed so far, what each node wants.
 
 pub mod catalog;
+#[cfg(test)]
+mod conformance_language;
 pub mod definition;
 pub mod diagnostic;
 pub mod documents;
