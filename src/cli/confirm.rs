@@ -1,0 +1,111 @@
+//! Questions. They are asked on a terminal only; elsewhere the answer has to come with the command.
+
+use super::context::Context;
+use super::error::CliError;
+use crate::engine::plan::{Change, Plan};
+use std::io::{BufRead, IsTerminal};
+
+/// Asks. Made once a command.
+#[derive(Debug)]
+pub struct Questions<'a> {
+    context: &'a Context,
+    verb: &'static str,
+    can_ask: bool,
+}
+
+impl<'a> Questions<'a> {
+    /// Questions of a command, whose verb is `apply` or `destroy`.
+    pub fn new(context: &'a Context, verb: &'static str) -> Self {
+        let can_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        Self { context, verb, can_ask }
+    }
+
+    /// Asks whether to do what was shown, unless `--yes` has answered.
+    pub async fn whether(&self, question: &str) -> Result<(), CliError> {
+        if self.context.settings.yes.value {
+            return Ok(());
+        }
+        if !self.can_ask {
+            let verb = self.verb;
+            return Err(CliError::NeedsConfirmation(format!(
+                "{verb} needs --yes where there is no terminal to ask on; nothing was changed"
+            )));
+        }
+        let answer = self.ask(&format!("{question} Only `yes` is taken for an answer: ")).await;
+        if answer.as_deref() == Some("yes") { Ok(()) } else { Err(CliError::Declined(self.verb)) }
+    }
+
+    /// The addresses whose replacement or removal is confirmed by name: by `--confirm`, or by typing the name.
+    pub async fn by_name(&self, plans: &[&Plan], confirmed: &[String]) -> Result<Vec<String>, CliError> {
+        let mut confirmed = confirmed.to_vec();
+        let open = unconfirmed(plans, &confirmed);
+        if open.is_empty() {
+            return Ok(confirmed);
+        }
+        if !self.can_ask {
+            return Err(CliError::NeedsConfirmation(by_name_hint(&open)));
+        }
+        for change in open {
+            let name = &change.identity.name;
+            let action = if change.action == crate::engine::plan::Action::Replace { "replaced" } else { "deleted" };
+            let question = format!("{} {} will be {action}. Type its name, {name}, to confirm: ", change.kind, change.address);
+            if self.ask(&question).await.as_deref() != Some(name.as_str()) {
+                return Err(CliError::Declined(self.verb));
+            }
+            confirmed.push(change.address.to_string());
+        }
+        Ok(confirmed)
+    }
+
+    /// The answer, or `None` when there is none any more.
+    async fn ask(&self, question: &str) -> Option<String> {
+        self.context.printer.question(question);
+        // Elsewhere, so that Ctrl-C is heard while the question is open.
+        let line = tokio::task::spawn_blocking(|| answer(&mut std::io::stdin().lock())).await;
+        line.ok().flatten()
+    }
+}
+
+/// One line without the spaces around it.
+fn answer(input: &mut impl BufRead) -> Option<String> {
+    let mut line = String::new();
+    match input.read_line(&mut line) {
+        Ok(count) if count > 0 => Some(line.trim().to_owned()),
+        _ => None,
+    }
+}
+
+/// What has to be confirmed by name and is not.
+fn unconfirmed<'p>(plans: &[&'p Plan], confirmed: &[String]) -> Vec<&'p Change> {
+    let changes = plans.iter().flat_map(|plan| &plan.changes);
+    changes.filter(|change| change.by_name && !confirmed.iter().any(|address| address == change.address.as_str())).collect()
+}
+
+fn by_name_hint(open: &[&Change]) -> String {
+    let flags: Vec<_> = open.iter().map(|change| format!("--confirm {}", change.address)).collect();
+    format!("what is replaced or removed has to be confirmed by name: {}; nothing was changed", flags.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::testing::{change, plan};
+    use crate::engine::plan::Action;
+
+    #[test]
+    fn what_is_confirmed_is_not_asked_for_again() {
+        let mut role = change(Action::Replace, "eks/clusterRole", "Role");
+        role.by_name = true;
+        let mut cluster = change(Action::Delete, "eks/cluster", "Cluster");
+        cluster.by_name = true;
+        let plan = plan(vec![role, cluster, change(Action::Create, "vpc/vpc", "VPC")]);
+        let open = unconfirmed(&[&plan], &["EksCluster/demo/eks/clusterRole".into()]);
+        insta::assert_snapshot!(by_name_hint(&open), @"");
+    }
+
+    #[test]
+    fn an_answer_is_a_line() {
+        assert_eq!(answer(&mut "yes \nno\n".as_bytes()).as_deref(), Some("yes"));
+        assert_eq!(answer(&mut "".as_bytes()), None);
+    }
+}

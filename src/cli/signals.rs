@@ -1,0 +1,132 @@
+//! Ctrl-C and SIGTERM. While something is being changed, the first one asks the run to stop and the second one leaves at
+//! once; at any other time the first one leaves.
+
+use crate::engine::stop::Stop;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::watch;
+
+/// The exit code of a command that was interrupted.
+pub const INTERRUPTED: u8 = 130;
+
+/// The signals that came. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Signals(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    count: watch::Sender<usize>,
+    is_running: AtomicBool,
+}
+
+/// A run that a first signal asks to stop, until this is dropped.
+#[derive(Debug)]
+pub struct Guard {
+    signals: Signals,
+    watcher: tokio::task::JoinHandle<()>,
+}
+
+impl Signals {
+    /// Nothing has come, and nothing is listened to.
+    pub fn none() -> Self {
+        Self(Arc::new(Inner { count: watch::Sender::new(0), is_running: AtomicBool::new(false) }))
+    }
+
+    /// Listens to the process's signals.
+    pub fn listen() -> Self {
+        let signals = Self::none();
+        let raised = signals.clone();
+        tokio::spawn(async move {
+            while next_signal().await {
+                raised.raise();
+            }
+        });
+        signals
+    }
+
+    /// As if a signal had come.
+    fn raise(&self) {
+        self.0.count.send_modify(|count| *count += 1);
+    }
+
+    /// Returns when the command has to be left at once.
+    pub async fn leave(&self) {
+        let leaves = |count: &usize| *count > 1 || *count == 1 && !self.0.is_running.load(Ordering::SeqCst);
+        // The sender lives as long as `self`, so this cannot fail.
+        let _ = self.0.count.subscribe().wait_for(leaves).await;
+    }
+
+    /// From now on a first signal asks to stop, after `say` has told the user so.
+    pub fn guard(&self, stop: Stop, say: impl FnOnce() + Send + 'static) -> Guard {
+        self.0.is_running.store(true, Ordering::SeqCst);
+        let mut count = self.0.count.subscribe();
+        let watcher = tokio::spawn(async move {
+            if count.wait_for(|count| *count > 0).await.is_ok() {
+                say();
+                stop.request();
+            }
+        });
+        Guard { signals: self.clone(), watcher }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.watcher.abort();
+        self.signals.0.is_running.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Waits for a signal; `false` if there is no way to.
+#[cfg(unix)]
+async fn next_signal() -> bool {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+        return false;
+    };
+    tokio::select! {
+        received = interrupt.recv() => received.is_some(),
+        received = terminate.recv() => received.is_some(),
+    }
+}
+
+/// Waits for a signal; `false` if there is no way to.
+#[cfg(not(unix))]
+async fn next_signal() -> bool {
+    tokio::signal::ctrl_c().await.is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+
+    #[tokio::test]
+    async fn outside_of_a_run_the_first_signal_leaves() {
+        let signals = Signals::none();
+        assert_eq!(signals.leave().now_or_never(), None);
+        signals.raise();
+        signals.leave().await;
+    }
+
+    #[tokio::test]
+    async fn in_a_run_the_first_signal_stops_and_the_second_leaves() {
+        let (signals, stop) = (Signals::none(), Stop::default());
+        let guard = signals.guard(stop.clone(), || {});
+        signals.raise();
+        stop.wait().await;
+        assert_eq!(signals.leave().now_or_never(), None);
+        signals.raise();
+        signals.leave().await;
+        drop(guard);
+    }
+
+    #[tokio::test]
+    async fn after_a_run_a_signal_leaves() {
+        let (signals, stop) = (Signals::none(), Stop::default());
+        drop(signals.guard(stop.clone(), || {}));
+        signals.raise();
+        signals.leave().await;
+        assert!(!stop.requested());
+    }
+}

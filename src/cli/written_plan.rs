@@ -1,0 +1,249 @@
+//! Plans that are written down and carried out later. The file names the documents and their hashes, not their texts: a
+//! plan holds no secrets, and a document that has changed is noticed.
+
+use super::definitions::sha256;
+use super::error::CliError;
+use super::load::{STDIN, read_text};
+use super::project::Project;
+use crate::engine::plan::{Action, Change, Plan};
+use crate::engine::report::EngineError;
+use crate::graph::diagnostic::Diagnostic;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The field that marks a written plan and holds its version.
+pub const MARK: &str = "fleetctlPlan";
+
+/// The newest version that is read and written.
+const VERSION: u64 = 1;
+
+/// A plan as it stands in a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WrittenPlan {
+    /// Version of the file.
+    #[serde(rename = "fleetctlPlan")]
+    version: u64,
+    /// `fleetctl 0.1.0`.
+    writer: String,
+    /// What the command line named, relative to the folder it was run in.
+    inputs: Vec<PathBuf>,
+    /// The files that were read.
+    documents: Vec<DocumentHash>,
+    /// One an instance.
+    plans: Vec<Plan>,
+}
+
+/// A file and the SHA-256 of its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct DocumentHash {
+    name: String,
+    sha256: String,
+}
+
+impl WrittenPlan {
+    /// A plan to be written.
+    pub fn new(inputs: Vec<PathBuf>, project: &Project, plans: Vec<Plan>) -> Result<Self, CliError> {
+        if project.files.iter().any(|file| file.name == STDIN) {
+            let message = "--out needs documents that can be read again: name files instead of standard input";
+            return Err(CliError::Usage(message.into()));
+        }
+        let writer = format!("fleetctl {}", env!("CARGO_PKG_VERSION"));
+        Ok(Self { version: VERSION, writer, inputs, documents: hashes(project), plans })
+    }
+
+    /// Writes the file, whole or not at all.
+    pub fn write(&self, path: &Path) -> Result<(), CliError> {
+        let failed = |error: &dyn std::fmt::Display| CliError::Output(format!("{} cannot be written: {error}", path.display()));
+        let text = serde_json::to_string_pretty(self).map_err(|error| failed(&error))? + "\n";
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(&error))?;
+        file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(|error| failed(&error))?;
+        file.persist(path).map_err(|error| failed(&error.error))?;
+        Ok(())
+    }
+
+    /// Reads the one written plan that the command line names, if it names one.
+    pub fn read(inputs: &[PathBuf]) -> Result<Option<Self>, CliError> {
+        let [path] = inputs else { return Ok(None) };
+        if path.as_os_str() == "-" || !path.is_file() {
+            return Ok(None);
+        }
+        let text = read_text(path).map_err(|problem| CliError::Documents(vec![problem]))?;
+        if !text.trim_start().starts_with('{') || !text.contains(MARK) {
+            return Ok(None);
+        }
+        let damaged = |error: &dyn std::fmt::Display| {
+            let message = format!("{} is no plan that can be read: {error}", path.display());
+            CliError::Documents(vec![Diagnostic::error("damaged-plan", message)])
+        };
+        let value: Value = serde_json::from_str(&text).map_err(|error| damaged(&error))?;
+        match value.get(MARK).and_then(Value::as_u64) {
+            Some(VERSION) => serde_json::from_value(value).map(Some).map_err(|error| damaged(&error)),
+            Some(version) => Err(damaged(&format!("it has version {version}, this fleetctl reads up to {VERSION}"))),
+            None => Err(damaged(&format!("`{MARK}` is not a number"))),
+        }
+    }
+
+    /// What the command line named when the plan was made.
+    pub fn inputs(&self) -> &[PathBuf] {
+        &self.inputs
+    }
+
+    /// Refuses documents and definitions that have moved.
+    pub fn check_documents(&self, project: &Project) -> Result<(), CliError> {
+        let now = hashes(project);
+        let changed = self.documents.iter().find(|written| !now.contains(written)).or(now.iter().find(|new| !self.documents.contains(new)));
+        if let Some(file) = changed {
+            return Err(out_of_date(None, &format!("{} has changed", file.name)));
+        }
+        match self.plans.iter().find(|plan| plan.header.definitions.hash != project.used.hash) {
+            Some(_) => Err(out_of_date(None, "the graph definitions have changed")),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses plans that would do something else than the written ones.
+    pub fn check_plans(&self, plans: &[&Plan]) -> Result<(), CliError> {
+        if plans.len() != self.plans.len() {
+            return Err(out_of_date(None, "it is for other instances"));
+        }
+        for (written, now) in self.plans.iter().zip(plans) {
+            if let Some(difference) = difference(written, now) {
+                return Err(out_of_date(Some(now.header.instance.to_string()), &difference));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn out_of_date(instance: Option<String>, reason: &str) -> CliError {
+    CliError::Engine { instance, error: EngineError::PlanOutOfDate(reason.to_owned()) }
+}
+
+fn hashes(project: &Project) -> Vec<DocumentHash> {
+    let hash = |file: &std::sync::Arc<crate::graph::diagnostic::SourceFile>| DocumentHash {
+        name: file.name.clone(),
+        sha256: sha256(file.text.as_bytes()),
+    };
+    project.files.iter().map(hash).collect()
+}
+
+/// The first thing in which two plans differ, as far as it changes what a run does.
+fn difference(written: &Plan, now: &Plan) -> Option<String> {
+    let (before, after) = (&written.header, &now.header);
+    if before.instance != after.instance {
+        return Some(format!("it is for {}", before.instance));
+    }
+    if principal(&before.caller) != principal(&after.caller) {
+        return Some(format!("the caller was {}, and is {}", before.caller, after.caller));
+    }
+    if before.targets != after.targets {
+        return Some("accounts, regions or roles have changed".into());
+    }
+    if (&before.lineage, before.serial) != (&after.lineage, after.serial) {
+        return Some(format!("the state has moved from serial {} to {}", before.serial, after.serial));
+    }
+    changes_difference(written, now).or_else(|| {
+        (written.not_carried_out != now.not_carried_out).then(|| "what is not carried out has changed".into())
+    })
+}
+
+fn changes_difference(written: &Plan, now: &Plan) -> Option<String> {
+    let same = |left: &Change, right: &Change| left.identity == right.identity;
+    for change in &now.changes {
+        match written.changes.iter().find(|other| same(other, change)) {
+            None => return Some(format!("{} is new", change.address)),
+            Some(other) if essence(other) != essence(change) => return Some(format!("{} has changed", change.address)),
+            Some(_) => {}
+        }
+    }
+    let gone = written.changes.iter().find(|change| !now.changes.iter().any(|other| same(other, change)))?;
+    Some(format!("{} is no longer there", gone.address))
+}
+
+/// What of a change must be the same. Reasons are texts for people; whether an object that is left alone is still on its
+/// way may change by itself.
+fn essence(change: &Change) -> Value {
+    match change.action {
+        Action::None => json!([change.address, change.action]),
+        _ => json!([change.address, change.action, change.id, change.by_name, change.fields]),
+    }
+}
+
+/// The caller without the session's name, which is another one for each sign-in.
+fn principal(arn: &str) -> &str {
+    if arn.contains(":assumed-role/") { arn.rsplit_once('/').map_or(arn, |(role, _)| role) } else { arn }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::testing::{change, difference as field, plan};
+
+    fn base() -> Plan {
+        let mut update = change(Action::Update, "eks/cluster", "Cluster");
+        update.fields.push(field("spec.version", json!("1.33"), json!("1.34")));
+        plan(vec![update, change(Action::None, "vpc/vpc", "VPC")])
+    }
+
+    #[test]
+    fn what_changes_by_itself_is_no_difference() {
+        let mut now = base();
+        now.header.caller = "arn:aws:sts::111111111111:assumed-role/deployer/somebody".into();
+        now.changes[1].waits = true;
+        now.changes[1].reason = Some("it is pending".into());
+        assert_eq!(difference(&base(), &now), None);
+    }
+
+    #[test]
+    fn everything_that_a_run_does_is_compared() {
+        let mut differences = Vec::new();
+        let mut check = |change: &dyn Fn(&mut Plan)| {
+            let mut now = base();
+            change(&mut now);
+            differences.push(difference(&base(), &now).unwrap_or_else(|| "none".into()));
+        };
+        check(&|plan| plan.header.serial = 8);
+        check(&|plan| plan.header.lineage = "other".into());
+        check(&|plan| plan.header.caller = "arn:aws:iam::111111111111:user/me".into());
+        check(&|plan| plan.header.targets[0].role = None);
+        check(&|plan| plan.changes[0].fields[0].after = json!("1.35"));
+        check(&|plan| plan.changes[1].action = Action::Update);
+        check(&|plan| plan.changes.push(change(Action::Create, "vpc/subnet", "Subnet")));
+        check(&|plan| drop(plan.changes.pop()));
+        insta::assert_snapshot!(differences.join("\n"), @"");
+    }
+
+    #[test]
+    fn a_written_plan_is_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("plan.json");
+        let plan = WrittenPlan {
+            version: VERSION,
+            writer: "fleetctl 0.1.0".into(),
+            inputs: vec!["cluster.yaml".into()],
+            documents: vec![DocumentHash { name: "cluster.yaml".into(), sha256: "00".into() }],
+            plans: vec![base()],
+        };
+        plan.write(&path).unwrap();
+        assert_eq!(WrittenPlan::read(&[path]).unwrap(), Some(plan));
+    }
+
+    #[test]
+    fn plans_that_cannot_be_read_say_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let read = |text: &str| {
+            let path = folder.path().join("plan.json");
+            std::fs::write(&path, text).unwrap();
+            match WrittenPlan::read(&[path]) {
+                Ok(found) => format!("{}", found.is_some()),
+                Err(error) => error.diagnostics()[0].message.replace(&format!("{}/", folder.path().display()), ""),
+            }
+        };
+        let texts = [r#"{"fleetctlPlan": 2}"#, r#"{"fleetctlPlan": 1}"#, r#"{"fleetctlPlan": "#, "kind: EksCluster"];
+        insta::assert_snapshot!(texts.map(read).join("\n"), @"");
+    }
+}
