@@ -59,7 +59,7 @@ async fn reopened(objects: super::faults::Objects) -> StateFile {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn a_crash_after_any_write_loses_nothing(script in scripts()) {
@@ -104,7 +104,7 @@ proptest! {
 
 proptest! {
     // Each case tries every write.
-    #![proptest_config(ProptestConfig::with_cases(6))]
+    #![proptest_config(ProptestConfig::with_cases(4))]
 
     #[test]
     fn a_store_that_fails_from_any_write_on_loses_nothing(script in scripts()) {
