@@ -24,7 +24,7 @@ pub(super) struct Segment {
     pub(super) entries: Vec<Entry>,
 }
 
-/// Brings a state up to an entry. Total: what does not fit is looked for by [`replay`] and by the writer.
+/// Brings a state up to an entry. Total: what does not fit is looked for when it is read back and by the writer.
 pub fn apply(state: &mut StateFile, entry: &Entry) {
     match entry {
         Entry::Begin(begin) => {

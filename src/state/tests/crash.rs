@@ -3,7 +3,8 @@
 use super::faults::{Failure, Faulty};
 use super::script::{Fact, Script, play, scripts};
 use super::{holder, instance, make, open, read, record};
-use crate::state::file::StateFile;
+use crate::state::file::{StateFile, Verb};
+use crate::state::journal::Outcome;
 use crate::state::memory::MemoryStore;
 use crate::state::session::Session;
 use proptest::prelude::{ProptestConfig, proptest};
@@ -59,7 +60,7 @@ async fn reopened(objects: super::faults::Objects) -> StateFile {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn a_crash_after_any_write_loses_nothing(script in scripts()) {
@@ -104,7 +105,7 @@ proptest! {
 
 proptest! {
     // Each case tries every write.
-    #![proptest_config(ProptestConfig::with_cases(6))]
+    #![proptest_config(ProptestConfig::with_cases(4))]
 
     #[test]
     fn a_store_that_fails_from_any_write_on_loses_nothing(script in scripts()) {
@@ -144,17 +145,32 @@ async fn after_a_failed_write_nothing_begins_but_ends_are_still_written() {
         let store = Faulty::failing(2, 2, failure);
         let session = open(&store).await;
         let journal = session.journal();
-        let first = journal.begin(super::intent("vpc", crate::state::file::Verb::Create)).await.unwrap();
-        let second = journal.begin(super::intent("subnet1", crate::state::file::Verb::Create)).await.unwrap_err();
+        let first = journal.begin(super::intent("vpc", Verb::Create)).await.unwrap();
+        let second = journal.begin(super::intent("subnet1", Verb::Create)).await.unwrap_err();
         assert!(second.to_string().contains("cannot be written: cannot write store: "), "{second}");
-        journal.begin(super::intent("subnet2", crate::state::file::Verb::Create)).await.unwrap_err();
-        journal.end(first.entry(), crate::state::journal::Outcome::Succeeded, Some(record("vpc", 0))).await.unwrap();
+        journal.begin(super::intent("subnet2", Verb::Create)).await.unwrap_err();
+        journal.end(first.entry(), Outcome::Succeeded, Some(record("vpc", 0))).await.unwrap();
         let state = session.close().await.unwrap();
         assert_eq!(state.resources.len(), 1);
         // The entry whose write was said to have failed is open if it is there: looking it up does no harm.
         assert_eq!(state.open.len(), usize::from(failure == Failure::Done));
         assert_eq!(read(&store.inner).await, state);
     }
+}
+
+#[tokio::test]
+async fn while_the_store_is_down_nothing_is_said_to_be_written() {
+    let store = Faulty::failing(2, usize::MAX, Failure::Undone);
+    let session = open(&store).await;
+    let journal = session.journal();
+    let first = journal.begin(super::intent("vpc", Verb::Create)).await.unwrap();
+    journal.begin(super::intent("subnet1", Verb::Create)).await.unwrap_err();
+    journal.end(first.entry(), Outcome::Succeeded, Some(record("vpc", 0))).await.unwrap_err();
+    journal.put(record("subnet2", 0)).await.unwrap_err();
+    assert!(session.state().resources.is_empty());
+    session.close().await.unwrap_err();
+    let reopened = open(&store.inner).await.state();
+    assert_eq!((reopened.open.len(), reopened.open[0].entry), (1, first.entry()));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use crate::state::error::StateError;
 use crate::state::lock::Holder;
 use crate::state::memory::MemoryStore;
 use crate::state::store::{Lock, Store, Stored};
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, ready};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -46,6 +46,12 @@ impl Faulty {
         self.plan.lock().unwrap().writes
     }
 
+    /// A store that goes on failing does not answer reads either, once it has begun.
+    fn is_down(&self) -> bool {
+        let plan = self.plan.lock().unwrap();
+        plan.failing.is_some_and(|(first, last, _)| last == usize::MAX && plan.writes > first)
+    }
+
     /// How many writes were carried out.
     pub(super) fn carried_out(&self) -> usize {
         self.plan.lock().unwrap().history.len()
@@ -65,24 +71,26 @@ impl Faulty {
         };
         // Other tasks go on while a write is under way.
         tokio::task::yield_now().await;
-        let source = || io::Error::from(io::ErrorKind::StorageFull);
-        let failed = || StateError::Store { action: "write", key: "store".into(), source: source() };
         if failure == Some(Failure::Undone) {
-            return Err(failed());
+            return Err(failed("write"));
         }
         let written = write.await;
         self.plan.lock().unwrap().history.push(self.inner.objects());
-        if failure == Some(Failure::Done) { Err(failed()) } else { written }
+        if failure == Some(Failure::Done) { Err(failed("write")) } else { written }
     }
+}
+
+fn failed(action: &'static str) -> StateError {
+    StateError::Store { action, key: "store".into(), source: io::Error::from(io::ErrorKind::StorageFull) }
 }
 
 impl Store for Faulty {
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Stored>, StateError>> {
-        self.inner.get(key)
+        if self.is_down() { Box::pin(ready(Err(failed("read")))) } else { self.inner.get(key) }
     }
 
     fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>, StateError>> {
-        self.inner.list(prefix)
+        if self.is_down() { Box::pin(ready(Err(failed("read")))) } else { self.inner.list(prefix) }
     }
 
     fn put_if_absent<'a>(&'a self, key: &'a str, bytes: &'a [u8]) -> BoxFuture<'a, Result<String, StateError>> {

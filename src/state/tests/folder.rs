@@ -82,6 +82,7 @@ async fn only_the_owner_can_read() {
     }
     session.close().await.unwrap();
     assert!(!root.join("argocd/EksCluster.workload-cluster1.journal").exists());
+    assert_eq!(fs::read(root.join("argocd/EksCluster.workload-cluster1.json.lock")).unwrap(), b"");
     assert_eq!(mode(&root.join("argocd/EksCluster.workload-cluster1.json")), 0o600);
 }
 
@@ -114,7 +115,12 @@ async fn what_is_no_state_is_passed_over() {
     std::os::unix::fs::symlink(folder.path(), folder.path().join("argocd/loop")).unwrap();
     let states = session::read_all(&store).await.unwrap();
     assert_eq!(states, [read(&store).await]);
-    let keys = store.list("argocd/EksCluster").await.unwrap();
+    fs::write(folder.path().join("argocd/EksCluster.broken.json"), "{}").unwrap();
+    let each = session::read_each(&store).await.unwrap();
+    assert!(matches!(&each[0], (key, Err(StateError::Damaged { .. })) if key == "argocd/EksCluster.broken.json"));
+    assert_eq!(each[1].1.as_ref().unwrap(), &states[0]);
+    session::read_all(&store).await.unwrap_err();
+    let keys = store.list("argocd/EksCluster.w").await.unwrap();
     let key = "argocd/EksCluster.workload-cluster1.json";
     assert_eq!(keys, [key.to_owned(), format!("{key}.backup-1")]);
 }

@@ -30,7 +30,7 @@ async fn readers_never_fail_while_a_writer_folds() {
             })
         })
         .collect();
-    for round in 0..40 {
+    for round in 0..25 {
         let session = open(&store).await;
         for number in 0..4 {
             make(&session, &format!("vpc{round}-{number}")).await;
@@ -50,7 +50,7 @@ async fn many_sessions_take_turns() {
         let store = FolderStore::new(folder.path());
         tokio::spawn(async move {
             let mut made = 0;
-            while made < 10 {
+            while made < 6 {
                 match Session::open(Arc::new(store.clone()), instance(), super::holder()).await {
                     Err(StateError::Locked { .. }) => tokio::task::yield_now().await,
                     session => {
@@ -67,5 +67,5 @@ async fn many_sessions_take_turns() {
         session.await.unwrap();
     }
     let state = super::read(&FolderStore::new(folder.path())).await;
-    assert_eq!((state.resources.len(), state.serial, state.last_entry), (40, 40, 40));
+    assert_eq!((state.resources.len(), state.serial, state.last_entry), (24, 24, 24));
 }
