@@ -3,6 +3,7 @@
 
 pub mod catalog;
 pub mod compare;
+pub mod ec2;
 pub mod kind;
 pub mod policy_document;
 pub mod recorder;
