@@ -5,6 +5,7 @@ pub mod catalog;
 pub mod cluster;
 pub mod compare;
 mod eks;
+pub mod ec2;
 pub mod kind;
 pub mod policy_document;
 pub mod recorder;
