@@ -1,6 +1,7 @@
 //! The kinds: one file each. What the graph language knows of them comes from [`catalog`]; what the engine does with them
 //! goes through [`kind::Kind`].
 
+pub mod access_entry;
 pub mod addon;
 pub mod catalog;
 pub mod cluster;
