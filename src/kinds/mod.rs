@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod compare;
 mod eks;
 pub mod kind;
+pub mod pod_identity_association;
 pub mod policy_document;
 pub mod recorder;
 pub mod registration;
