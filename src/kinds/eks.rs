@@ -1,10 +1,11 @@
-//! What the kinds of EKS share: the reference to their cluster, ids of what lives in a cluster, tags by ARN, and what
-//! EKS's errors mean for a create call.
+//! What the kinds of EKS share: the reference to their cluster, ids of what lives in a cluster, failed states, and tags
+//! by ARN.
 
 use super::kind::{Cloud, FieldChange, GoesWith, Readiness, StepError, Subject};
 use super::recorder::Recorder;
-use super::shared::{change, fault, part_removal, tag_changes};
-use crate::aws::error::{CallError, ErrorClass};
+use super::shared::{change, fault, name, part_removal, passing, tag_changes};
+use super::values::Wrong;
+use crate::aws::error::CallError;
 use crate::aws::tags::to_eks;
 use crate::graph::catalog::{Production, Reference, ReferenceTarget, Step};
 use aws_sdk_eks::operation::tag_resource::builders::TagResourceInputBuilder;
@@ -13,9 +14,6 @@ use serde_json::Value;
 
 /// API group of ACK's EKS controller.
 pub(super) const GROUP: &str = "eks.services.k8s.aws";
-
-/// EKS's code for parameters that it does not take, among them roles that it does not see yet.
-pub(super) const INVALID_PARAMETER: &str = "InvalidParameterException";
 
 /// `clusterName` is a Cluster's `spec.name`; what lives in a cluster can be made when that one is ACTIVE.
 pub(super) const CLUSTER_NAME: Reference = Reference {
@@ -73,10 +71,19 @@ pub(super) fn failed<'a>(state: &str, issues: impl Iterator<Item = (Option<&'a s
     Readiness::Failed { code, message }
 }
 
-/// What a create call's error means: `ResourceInUseException` says that an object of that name is there (elsewhere it
-/// says that something else is going on).
-pub(super) fn create_error(error: CallError) -> CallError {
-    if error.code == "ResourceInUseException" { error.meaning(ErrorClass::AlreadyExists) } else { error }
+/// A role for pods that was made a moment ago: EKS does not see yet that its trust policy lets pods have it. (What it says
+/// of roles for clusters is understood for all kinds.)
+pub(super) fn fresh_role(error: CallError) -> CallError {
+    passing(error, "InvalidParameterException", &["Trust policy"])
+}
+
+/// A name of a cluster that EKS takes: `^[0-9A-Za-z][A-Za-z0-9\-_]*$`, 1 to 100 characters.
+pub(super) fn cluster_name(text: &str) -> Option<Wrong> {
+    const EXPECTED: &str = "1 to 100 of A-Z, a-z, 0-9, - and _, beginning with a letter or digit";
+    let allowed = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
+    let odd_start = !text.starts_with(|character: char| character.is_ascii_alphanumeric());
+    name(100, allowed, EXPECTED)(text)
+        .or_else(|| odd_start.then(|| Wrong::new(format!("`{text}` cannot be a name here"), EXPECTED)))
 }
 
 /// Sets and removes tags by ARN: TagResource, then UntagResource with the keys that are not wanted at all.
@@ -123,6 +130,7 @@ fn arn(status: &Value) -> Result<&str, CallError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aws::error::ErrorClass;
 
     #[test]
     fn ids_come_apart() {
@@ -140,9 +148,17 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_use_is_there_already() {
-        let error = |code: &str| fault("eks", "CreateCluster", code, String::new());
-        assert_eq!(create_error(error("ResourceInUseException")).class, ErrorClass::AlreadyExists);
-        assert_eq!(create_error(error("InvalidParameterException")).class, ErrorClass::Final);
+    fn roles_for_pods_may_be_too_fresh() {
+        let error = |message: &str| fault("eks", "CreateAddon", "InvalidParameterException", message.to_owned());
+        assert_eq!(fresh_role(error("Trust policy of the role provided is invalid")).class, ErrorClass::NotYet);
+        assert_eq!(fresh_role(error("Addon version specified is not supported")).class, ErrorClass::Final);
+    }
+
+    #[test]
+    fn names_of_clusters_begin_with_a_letter_or_digit() {
+        assert_eq!(cluster_name("workload-cluster_1"), None);
+        for name in ["", "-a", "_a", "a.b", &"a".repeat(101)] {
+            assert!(cluster_name(name).is_some(), "{name}");
+        }
     }
 }

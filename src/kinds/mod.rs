@@ -1,12 +1,15 @@
 //! The kinds: one file each. What the graph language knows of them comes from [`catalog`]; what the engine does with them
 //! goes through [`kind::Kind`].
 
+pub mod access_entry;
+pub mod addon;
 pub mod catalog;
 pub mod cluster;
 pub mod compare;
 mod eks;
 pub mod ec2;
 pub mod kind;
+pub mod pod_identity_association;
 pub mod policy_document;
 pub mod recorder;
 pub mod registration;

@@ -3,7 +3,8 @@
 use super::LOG_TYPES;
 use crate::graph::catalog::ImpossibleValue;
 use crate::kinds::compare::at;
-use crate::kinds::shared::{iam_arn, name};
+use crate::kinds::eks;
+use crate::kinds::shared::iam_arn;
 use crate::kinds::values::{Checker, Wrong, cidr, id, one_of};
 use ipnet::IpNet;
 use serde_json::Value;
@@ -11,7 +12,7 @@ use serde_json::Value;
 /// What is impossible in the known leaves of an object.
 pub(super) fn values(object: &Value) -> Vec<ImpossibleValue> {
     let mut found = Checker::new(object)
-        .texts("spec.name", cluster_name)
+        .texts("spec.name", eks::cluster_name)
         .texts("spec.version", version)
         .texts("spec.roleARN", iam_arn(&["role/"]))
         .texts("spec.resourcesVPCConfig.subnetIDs[]", id(&["subnet-"]))
@@ -31,15 +32,6 @@ pub(super) fn values(object: &Value) -> Vec<ImpossibleValue> {
         .finish();
     found.extend(access_of_auto_mode(object));
     found
-}
-
-/// EKS API: `^[0-9A-Za-z][A-Za-z0-9\-_]*$`, 1 to 100 characters. Auto Mode and Argo CD take no stricter names.
-pub(in crate::kinds) fn cluster_name(text: &str) -> Option<Wrong> {
-    const EXPECTED: &str = "1 to 100 of A-Z, a-z, 0-9, - and _, beginning with a letter or digit";
-    let allowed = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
-    let odd_start = !text.starts_with(|character: char| character.is_ascii_alphanumeric());
-    name(100, allowed, EXPECTED)(text)
-        .or_else(|| odd_start.then(|| Wrong::new(format!("`{text}` cannot be a name here"), EXPECTED)))
 }
 
 fn version(text: &str) -> Option<Wrong> {
