@@ -7,6 +7,8 @@
 
 pub mod catalog;
 #[cfg(test)]
+mod conformance_graph;
+#[cfg(test)]
 mod conformance_language;
 pub mod definition;
 pub mod diagnostic;

@@ -15,16 +15,6 @@ pub(crate) fn text(path: &[Segment]) -> String {
     out
 }
 
-/// A read as text: `vpc.status.vpcID`.
-pub(crate) fn read_text(read: &Read) -> String {
-    let below = text(&read.path);
-    match below.chars().next() {
-        None => read.root.clone(),
-        Some('[') => format!("{}{below}", read.root),
-        Some(_) => format!("{}.{below}", read.root),
-    }
-}
-
 /// The path with a key below it.
 pub(crate) fn child(path: &str, key: &str) -> String {
     let mut out = path.to_owned();

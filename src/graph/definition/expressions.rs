@@ -115,11 +115,11 @@ impl Scene {
 
     /// `omit()` and `runtime` stand only in few places.
     fn check_functions(&self, expression: &Expression, place: Option<Place<'_>>, errors: &mut Vec<Diagnostic>) {
-        if expression.reads.iter().any(|read| read.root == "runtime") {
+        if expression.functions.iter().any(|name| name.starts_with("runtime.")) || reads_runtime(expression) {
             let message = "`runtime` exists in `status.conditions` only";
             errors.push(Diagnostic::error("runtime-context", message).at(&expression.location));
         }
-        if !calls_omit(&expression.source) {
+        if !expression.functions.iter().any(|name| name == "omit") {
             return;
         }
         if !self.features.omit {
@@ -207,6 +207,10 @@ fn check_ready_when(scene: &Scene, entry: &Entry<'_>, expression: &Expression, e
     }
 }
 
+fn reads_runtime(expression: &Expression) -> bool {
+    expression.reads.iter().any(|read| read.root == "runtime")
+}
+
 fn unknown_identifier<'a>(
     expression: &Expression,
     root: &str,
@@ -243,42 +247,4 @@ fn must_be_list(scene: &Scene, expression: &Expression, errors: &mut Vec<Diagnos
 fn is_selector(entry: &Entry<'_>) -> bool {
     let metadata = entry.object.filter(|_| matches!(entry.form, Form::External)).and_then(|object| object.get("metadata"));
     metadata.is_some_and(|metadata| metadata.get("selector").is_some())
-}
-
-/// Whether a CEL source calls `omit()` outside of its strings.
-fn calls_omit(source: &str) -> bool {
-    let code = without_strings(source);
-    code.match_indices("omit").any(|(at, _)| {
-        let before = code[..at].chars().next_back();
-        let after = code[at + "omit".len()..].trim_start();
-        after.starts_with('(') && !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '.')
-    })
-}
-
-/// A CEL source with its strings emptied.
-fn without_strings(source: &str) -> String {
-    let mut out = String::new();
-    let mut open: Option<char> = None;
-    let mut characters = source.chars();
-    while let Some(c) = characters.next() {
-        match (open, c) {
-            (Some(_), '\\') => drop(characters.next()),
-            (Some(quote), c) if c == quote => open = None,
-            (Some(_), _) => {}
-            (None, '"' | '\'') => open = Some(c),
-            (None, c) => out.push(c),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn omit_is_found_outside_of_strings() {
-        assert!(calls_omit("x == '' ? omit() : x"));
-        assert!(!calls_omit("'omit()' + vomit() + a.omit()"));
-    }
 }

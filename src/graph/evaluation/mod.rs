@@ -14,6 +14,8 @@ use super::tree::Tree;
 use serde_json::Value;
 use std::collections::HashMap;
 
+#[cfg(test)]
+pub(in crate::graph) use conditions::tests::ready as ready_roll_up;
 pub use run::is_carried_out;
 
 /// What is known of one resource.

@@ -113,6 +113,7 @@ impl<'a> Run<'a> {
             Err(Failure::Pending(unknown)) if only_inputs => format!("waits for {} for ever", unknown.waits_for),
             Err(Failure::Unknown(unknown) | Failure::Pending(unknown)) => return Err(unknown.waits_for),
             Err(Failure::Fatal(message)) => message,
+            Err(Failure::Omitted) => "has no value".to_owned(),
         };
         self.fatal(index, "includeWhen", expression, &message);
         Err(format!("`{}`", expression.source.trim()))
@@ -148,6 +149,7 @@ impl<'a> Run<'a> {
             Ok(match sight.evaluate(scope, expression, reader) {
                 Ok(value) => Tree::Known(value),
                 Err(Failure::Unknown(unknown) | Failure::Pending(unknown)) => Tree::Unknown(unknown),
+                Err(Failure::Omitted) => return Err(EvaluationError::Omitted),
                 Err(Failure::Fatal(message)) => {
                     let source = expression.source.trim().to_owned();
                     problems.push((expression.clone(), message));
@@ -206,7 +208,7 @@ impl<'a> Run<'a> {
                     continue;
                 }
                 Ok(other) => format!("gives {other}, but has to give a boolean"),
-                Err(EvaluationError::Fatal(message)) => message,
+                Err(error @ (EvaluationError::Fatal(_) | EvaluationError::Omitted)) => error.to_string(),
             };
             self.fatal(index, "readyWhen", expression, &message);
             waits_for.get_or_insert_with(|| format!("`{}` of {}", expression.source.trim(), node.address));

@@ -4,7 +4,7 @@ use super::{Included, MISSING_INPUT, NodeEvaluation, Observation, Observations};
 use crate::graph::catalog::{Catalog, Production};
 use crate::graph::expansion::{Graph, GraphNode, NodeIndex, NodeRole};
 use crate::graph::expression::{EvaluationError, Expression, Read, Segment};
-use crate::graph::path::{self, Plain, read_text};
+use crate::graph::path::{self, Plain};
 use crate::graph::tree::{Tree, Unknown, value_at};
 use crate::graph::walk::{Look, look, put};
 use serde_json::{Map, Value};
@@ -19,6 +19,8 @@ pub(super) enum Failure {
     Pending(Unknown),
     /// It can never have a value.
     Fatal(String),
+    /// It leaves its field out.
+    Omitted,
 }
 
 /// Who reads.
@@ -92,6 +94,7 @@ impl Sight<'_> {
         let visible = variables.iter().map(|(name, value)| (*name, value)).collect();
         expression.evaluate(&visible).map_err(|error| match error {
             EvaluationError::Fatal(message) => Failure::Fatal(message),
+            EvaluationError::Omitted => Failure::Omitted,
             EvaluationError::Pending(message) => {
                 let only_inputs = expression.reads.iter().all(|read| read.root == "schema");
                 match missing {
@@ -109,7 +112,7 @@ impl Sight<'_> {
         if read.root == "schema" {
             format!("{MISSING_INPUT}{} of {}", path::text(&read.path), self.graph.node(scope).address)
         } else {
-            read_text(read)
+            read.dotted()
         }
     }
 
@@ -119,7 +122,7 @@ impl Sight<'_> {
         }
         let children = self.graph.children(scope);
         let Some(sibling) = children.iter().find(|child| self.graph.node(**child).id == read.root) else {
-            return Found::Unknown(read_text(read));
+            return Found::Unknown(read.dotted());
         };
         match &self.nodes[sibling.0].included {
             Included::No(_) => return Found::Unknown(format!("{} is not included", self.graph.node(*sibling).address)),
@@ -136,7 +139,7 @@ impl Sight<'_> {
     fn of_resource(&self, index: NodeIndex, read: &Read, reader: Reader) -> Found {
         let Some(observation) = self.observation(index) else {
             return if reads_status(&read.path) {
-                Found::Unknown(read_text(read))
+                Found::Unknown(read.dotted())
             } else {
                 in_tree(&self.nodes[index.0].desired, &read.path)
             };
@@ -146,7 +149,7 @@ impl Sight<'_> {
                 return Found::Unknown(self.gate(index));
             }
             if observation.reached < self.published(index, &read.path) {
-                return Found::Unknown(read_text(read));
+                return Found::Unknown(read.dotted());
             }
         }
         in_observed(&observation.object, &read.path)
