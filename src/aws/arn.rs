@@ -37,8 +37,8 @@ pub fn is_account(text: &str) -> bool {
 pub fn is_region(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let Some((number, names)) = parts.split_last() else { return false };
-    let named = |part: &&str| !part.is_empty() && part.bytes().all(|letter| letter.is_ascii_lowercase());
-    names.len() >= 2 && names.iter().all(named) && !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
+    let is_word = |part: &&str| !part.is_empty() && part.bytes().all(|letter| letter.is_ascii_lowercase());
+    names.len() >= 2 && names.iter().all(is_word) && !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 /// Partitions by the beginning of their regions, with the suffix of their DNS names.

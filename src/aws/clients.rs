@@ -20,7 +20,7 @@ const IDENTITY_ATTEMPTS: u32 = 3;
 const CONNECT: Duration = Duration::from_secs(5);
 const READ: Duration = Duration::from_secs(30);
 /// Longer than any write takes: a timeout leaves it unclear whether the write was carried out.
-const WRITE: Duration = Duration::from_secs(120);
+const WRITE: Duration = Duration::from_mins(2);
 /// AWS ends idle connections; a write on one that is just ending is lost.
 const IDLE: Duration = Duration::from_secs(20);
 

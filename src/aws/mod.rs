@@ -16,7 +16,7 @@ pub mod identity;
 pub mod limits;
 mod lookups;
 mod operations;
-mod redact;
+pub(crate) mod redact;
 mod refusals;
 pub mod sessions;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What to say when STS does not let us into an account, and the way out.
 
+use super::codes::is_credentials;
 use super::error::{CallError, ErrorClass};
 use super::identity::Refusal;
 use super::sessions::Caller;
@@ -26,6 +27,11 @@ pub(super) fn of_caller(error: CallError) -> CallError {
     };
     let message = if error.message.is_empty() { hint.to_owned() } else { format!("{hint} ({})", error.message) };
     CallError { class: ErrorClass::Credentials, code: code.to_owned(), message, ..error }
+}
+
+/// Whether STS refused the role itself, and not the credentials with which it was asked.
+pub(super) fn is_of_role(error: &CallError) -> bool {
+    error.operation == "AssumeRole" && error.class == ErrorClass::Credentials && !is_credentials(&error.code)
 }
 
 /// STS does not give a session of the role.

@@ -2,16 +2,17 @@
 //!
 //! Nothing is handed out for an account before `sts:GetCallerIdentity` has named that very account.
 
+use super::error::CallError;
 use super::identity::{AccountSettings, Refusal};
 use super::limits::Limits;
 use super::{arn, clients, refusals};
-use crate::aws::error::{CallError, ErrorClass};
 use crate::kinds::kind::{Cloud, Readers, Writers};
 use crate::state::file::RoleUsed;
 use aws_config::identity::IdentityCache;
 use aws_config::sts::AssumeRoleProvider;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_sdk_ec2::operation::describe_availability_zones::builders::DescribeAvailabilityZonesInputBuilder;
 use aws_sdk_sts::operation::get_caller_identity::builders::GetCallerIdentityInputBuilder;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use std::collections::{BTreeMap, HashMap};
@@ -22,9 +23,9 @@ use tokio::sync::OnceCell;
 /// More roles than this on one identity cache would push each other out.
 const PARTITIONS: usize = 1024;
 /// Credentials are renewed this long before they end: no long call starts on dying keys.
-const BUFFER: Duration = Duration::from_secs(300);
+const BUFFER: Duration = Duration::from_mins(5);
 /// Getting credentials may take a sign-in helper, or STS throttling us.
-const LOADING: Duration = Duration::from_secs(60);
+const LOADING: Duration = Duration::from_mins(1);
 /// Where STS is asked when nobody names a region.
 const FALLBACK_REGION: &str = "us-east-1";
 
@@ -86,7 +87,7 @@ pub struct Sessions {
     base: SdkConfig,
     options: Options,
     caller: OnceCell<Caller>,
-    sessions: Mutex<HashMap<SessionKey, Arc<OnceCell<Arc<Session>>>>>,
+    roles: Mutex<HashMap<SessionKey, Arc<OnceCell<Arc<Session>>>>>,
     targets: Mutex<HashMap<TargetKey, Arc<Target>>>,
     limits: Mutex<HashMap<(String, String), Limits>>,
 }
@@ -103,7 +104,8 @@ impl Sessions {
         Self::over(&base, options)
     }
 
-    /// The same over a configuration that was made by hand: credentials, region and clock are its own.
+    /// The same over a configuration that [`aws_config::defaults`] has loaded otherwise: credentials, region and clock are
+    /// its own.
     pub fn over(base: &SdkConfig, options: Options) -> Self {
         let cache = IdentityCache::lazy().max_partitions(PARTITIONS).buffer_time(BUFFER).load_timeout(LOADING).build();
         let mut builder = base.to_builder().identity_cache(cache);
@@ -114,7 +116,7 @@ impl Sessions {
             base: builder.build(),
             options,
             caller: OnceCell::new(),
-            sessions: Mutex::default(),
+            roles: Mutex::default(),
             targets: Mutex::default(),
             limits: Mutex::default(),
         }
@@ -126,7 +128,7 @@ impl Sessions {
     }
 
     /// Who the base credentials belong to. Asked once. Without usable credentials the class is
-    /// [`ErrorClass::Credentials`] and the code says what is wrong: `NoCredentials`, `ExpiredToken`, `Unreachable`, or
+    /// [`super::error::ErrorClass::Credentials`] and the code says what is wrong: `NoCredentials`, `ExpiredToken`, `Unreachable`, or
     /// STS's own.
     pub async fn caller(&self) -> Result<Caller, CallError> {
         self.caller.get_or_try_init(|| async { identity(&self.sts_base()).await.map_err(refusals::of_caller) }).await.cloned()
@@ -185,8 +187,8 @@ impl Sessions {
     /// The session of a role: assumed, and asked who it is, once for all regions.
     async fn session(&self, key: &SessionKey, account: &str) -> Result<Arc<Session>, SessionError> {
         let cell = {
-            let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(sessions.entry(key.clone()).or_default())
+            let mut roles = self.roles.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(roles.entry(key.clone()).or_default())
         };
         let session = cell.get_or_try_init(|| self.assume(key, account)).await?;
         Ok(Arc::clone(session))
@@ -205,7 +207,7 @@ impl Sessions {
         let config = self.base.to_builder().region(region).credentials_provider(provider).build();
         match identity(&config).await {
             Ok(caller) => Ok(Arc::new(Session { config, caller })),
-            Err(error) if error.operation == "AssumeRole" && error.class == ErrorClass::Credentials => {
+            Err(error) if refusals::is_of_role(&error) => {
                 let caller = self.caller().await.ok();
                 Err(refusals::of_role(&key.role, account, caller.as_ref(), &error).into())
             }
@@ -296,7 +298,7 @@ impl Target {
     }
 
     async fn read_facts(&self) -> Result<Facts, CallError> {
-        let reply = self.cloud.readers.ec2.describe_availability_zones(Default::default()).await?;
+        let reply = self.cloud.readers.ec2.describe_availability_zones(DescribeAvailabilityZonesInputBuilder::default()).await?;
         let mut zones: Vec<Zone> = reply.availability_zones().iter().filter_map(zone).collect();
         zones.sort();
         Ok(Facts {

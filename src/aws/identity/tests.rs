@@ -83,8 +83,8 @@ impl Setting {
     }
 }
 
-fn role(arn: &str, external_id: Option<&str>) -> Option<RoleUsed> {
-    Some(RoleUsed { arn: arn.into(), external_id: external_id.map(Into::into) })
+fn role(arn: &str, external_id: Option<&str>) -> RoleUsed {
+    RoleUsed { arn: arn.into(), external_id: external_id.map(Into::into) }
 }
 
 fn settings(account: &str, settings: AccountSettings) -> BTreeMap<String, AccountSettings> {
@@ -96,7 +96,7 @@ fn one_selector_gives_account_and_role() {
     let setting = Setting { selectors: vec![selector("spoke")], ..Setting::default() };
     let choice = setting.choose().unwrap();
     assert_eq!(choice.account, SPOKE);
-    assert_eq!(choice.role, role("arn:aws:iam::222222222222:role/ack", None));
+    assert_eq!(choice.role, Some(role("arn:aws:iam::222222222222:role/ack", None)));
     assert_eq!(choice.source, Source::Selector("spoke".into()));
     assert_eq!(choice.source.to_string(), "IAMRoleSelector spoke");
 }
@@ -105,7 +105,7 @@ fn one_selector_gives_account_and_role() {
 fn the_external_id_of_a_selectors_role_comes_from_settings() {
     let given = AccountSettings { external_id: Some("x".into()), role_name: Some("other".into()), ..Default::default() };
     let setting = Setting { selectors: vec![selector("spoke")], settings: settings(SPOKE, given), ..Setting::default() };
-    assert_eq!(setting.choose().unwrap().role, role("arn:aws:iam::222222222222:role/ack", Some("x")));
+    assert_eq!(setting.choose().unwrap().role, Some(role("arn:aws:iam::222222222222:role/ack", Some("x"))));
 }
 
 #[test]
@@ -217,10 +217,13 @@ fn settings_give_a_role_by_name_or_arn() {
         ..Setting::default()
     };
     let choice = named("ack", None).choose().unwrap();
-    assert_eq!(choice.role, role("arn:aws:iam::222222222222:role/ack", Some("x")));
+    assert_eq!(choice.role, Some(role("arn:aws:iam::222222222222:role/ack", Some("x"))));
     assert_eq!(choice.source, Source::Settings);
-    assert_eq!(named("/team/ack", None).choose().unwrap().role, role("arn:aws:iam::222222222222:role/team/ack", Some("x")));
-    assert_eq!(named("ack", Some("cn-north-1")).choose().unwrap().role, role("arn:aws-cn:iam::222222222222:role/ack", Some("x")));
+    assert_eq!(named("/team/ack", None).choose().unwrap().role, Some(role("arn:aws:iam::222222222222:role/team/ack", Some("x"))));
+    assert_eq!(
+        named("ack", Some("cn-north-1")).choose().unwrap().role,
+        Some(role("arn:aws-cn:iam::222222222222:role/ack", Some("x")))
+    );
     let by_arn = |arn: &str| Setting {
         settings: settings(
             SPOKE,
@@ -228,7 +231,10 @@ fn settings_give_a_role_by_name_or_arn() {
         ),
         ..named("", None)
     };
-    assert_eq!(by_arn("arn:aws:iam::222222222222:role/b").choose().unwrap().role, role("arn:aws:iam::222222222222:role/b", None));
+    assert_eq!(
+        by_arn("arn:aws:iam::222222222222:role/b").choose().unwrap().role,
+        Some(role("arn:aws:iam::222222222222:role/b", None))
+    );
     for wrong in ["arn:aws:iam::333333333333:role/b", "b"] {
         let refusal = by_arn(wrong).choose().unwrap_err();
         assert!(refusal.offline && refusal.reason.contains(wrong), "{refusal}");
