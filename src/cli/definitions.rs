@@ -137,7 +137,12 @@ mod tests {
     #[test]
     fn the_hash_is_over_the_meaning() {
         let first = nodes("a", &format!("{ONE}---\n{TWO}"));
-        let second = nodes("b", &format!("# comment\n{TWO}---\nspec:\n  resources: []\n  schema: {{kind: 'One'}}\napiVersion: kro.run/v1alpha1\nkind: ResourceGraphDefinition\n"));
+        let second = nodes(
+            "b",
+            &format!(
+                "# comment\n{TWO}---\nspec:\n  resources: []\n  schema: {{kind: 'One'}}\napiVersion: kro.run/v1alpha1\nkind: ResourceGraphDefinition\n"
+            ),
+        );
         assert_eq!(meaning(&first), meaning(&second));
         assert_ne!(meaning(&first), meaning(&nodes("a", ONE)));
     }

@@ -50,8 +50,8 @@ fn code(diagnostic: &Diagnostic) -> String {
 }
 
 /// The diagnostics without repetitions: by file and place, those without a place first.
-pub fn sorted(diagnostics: &[Diagnostic]) -> Vec<&Diagnostic> {
-    let mut sorted: Vec<&Diagnostic> = Vec::new();
+pub fn sorted<'a>(diagnostics: impl IntoIterator<Item = &'a Diagnostic>) -> Vec<&'a Diagnostic> {
+    let mut sorted: Vec<&'a Diagnostic> = Vec::new();
     for diagnostic in diagnostics {
         if !sorted.contains(&diagnostic) {
             sorted.push(diagnostic);

@@ -163,9 +163,10 @@ pub struct SummaryLine<'a> {
 
 impl<'a> SummaryLine<'a> {
     /// Of runs.
-    pub fn of(command: &'a str, reports: &'a [RunReport], afterword: &'a Afterword, exit: u8) -> Self {
+    pub fn of(command: &'a str, reports: &'a [RunReport], afterword: &'a Afterword, error: Option<&CliError>, exit: u8) -> Self {
         let carry_on = Some(afterword.carry_on.as_str()).filter(|_| exit != 0);
-        Self { event: "summary", version: VERSION, command, instances: reports, carry_on, hints: &afterword.hints, error: None, exit }
+        let error = error.map(ErrorJson::from);
+        Self { event: "summary", version: VERSION, command, instances: reports, carry_on, hints: &afterword.hints, error, exit }
     }
 
     /// Of a command that did not come to a run.
@@ -215,6 +216,6 @@ mod tests {
             seconds: 1.5,
         };
         let afterword = Afterword { carry_on: "fleetctl apply cluster.yaml".into(), hints: vec!["set it".into()] };
-        insta::assert_json_snapshot!(SummaryLine::of("apply", &[report], &afterword, 3), @"");
+        insta::assert_json_snapshot!(SummaryLine::of("apply", &[report], &afterword, None, 3), @"");
     }
 }

@@ -34,8 +34,7 @@ pub struct PrinterSettings {
 
 impl PrinterSettings {
     /// Plain text, everything said.
-    pub const PLAIN: Self =
-        Self { format: OutputFormat::Text, quiet: false, verbosity: 0, color_out: false, color_error: false };
+    pub const PLAIN: Self = Self { format: OutputFormat::Text, quiet: false, verbosity: 0, color_out: false, color_error: false };
 
     /// Whether to colour, for both streams.
     #[must_use]

@@ -97,7 +97,8 @@ impl Progress {
 fn update_bars(event: &Event, bars: &MultiProgress, running: &mut HashMap<Address, ProgressBar>) -> bool {
     match event {
         Event::Started { address, kind, step } => {
-            let bar = bars.add(ProgressBar::new_spinner().with_style(bar_style()).with_message(bar_text(address, kind, word(*step))));
+            let bar =
+                bars.add(ProgressBar::new_spinner().with_style(bar_style()).with_message(bar_text(address, kind, word(*step))));
             bar.enable_steady_tick(Duration::from_millis(200));
             replace(running, address, Some(bar));
             false
@@ -138,7 +139,8 @@ fn bar_style() -> ProgressStyle {
 
 /// The event and when it happened.
 fn json_line(event: &Event) -> Value {
-    let mut value = serde_json::to_value(event).unwrap_or_else(|error| json!({"event": "unprintable", "reason": error.to_string()}));
+    let mut value =
+        serde_json::to_value(event).unwrap_or_else(|error| json!({"event": "unprintable", "reason": error.to_string()}));
     if let Some(fields) = value.as_object_mut() {
         fields.insert("at".into(), json!(chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true)));
     }
@@ -240,8 +242,7 @@ mod tests {
 
     #[test]
     fn each_event_is_one_line() {
-        let lines: Vec<_> =
-            events().iter().map(|event| line(event, Duration::from_millis(12_340), Style::new(false))).collect();
+        let lines: Vec<_> = events().iter().map(|event| line(event, Duration::from_millis(12_340), Style::new(false))).collect();
         insta::assert_snapshot!(lines.join("\n"), @"");
     }
 

@@ -35,7 +35,13 @@ fn instance(report: &RunReport, style: Style, lines: &mut Vec<String>) {
         End::Interrupted => ("interrupted after", Look::Yellow),
     };
     let name = clean(report.instance.as_str());
-    lines.push(format!("{}: {} {}: {}.", style.paint(Look::Bold, name), style.paint(look, word), duration(report.seconds), done(report)));
+    lines.push(format!(
+        "{}: {} {}: {}.",
+        style.paint(Look::Bold, name),
+        style.paint(look, word),
+        duration(report.seconds),
+        done(report)
+    ));
     let failed: Vec<_> = report.failed.iter().map(|failure| (&failure.address, &failure.kind, &failure.reason)).collect();
     let not_reached: Vec<_> = report.not_reached.iter().map(|object| (&object.address, &object.kind, &object.reason)).collect();
     for (heading, look, objects) in [("failed", Look::Red, failed), ("not reached", Look::Yellow, not_reached)] {
@@ -127,7 +133,9 @@ mod tests {
         failed.failed.push(Failure {
             address: address("vpc/natGateway1"),
             kind: "NATGateway".into(),
-            reason: "AddressLimitExceeded: the maximum number of addresses has been reached\nraise the quota `EC2-VPC Elastic IPs`".into(),
+            reason:
+                "AddressLimitExceeded: the maximum number of addresses has been reached\nraise the quota `EC2-VPC Elastic IPs`"
+                    .into(),
         });
         failed.not_reached.push(NotReached {
             address: address("eks/cluster"),

@@ -36,11 +36,7 @@ impl Signals {
     pub fn listen() -> Self {
         let signals = Self::none();
         let raised = signals.clone();
-        tokio::spawn(async move {
-            while next_signal().await {
-                raised.raise();
-            }
-        });
+        tokio::spawn(async move { pass_on(&raised).await });
         signals
     }
 
@@ -77,23 +73,27 @@ impl Drop for Guard {
     }
 }
 
-/// Waits for a signal; `false` if there is no way to.
+/// Passes on Ctrl-C and SIGTERM. Where they cannot be listened to they end the process, as they would without us.
 #[cfg(unix)]
-async fn next_signal() -> bool {
+async fn pass_on(signals: &Signals) {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
-        return false;
+        return;
     };
-    tokio::select! {
-        received = interrupt.recv() => received.is_some(),
-        received = terminate.recv() => received.is_some(),
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => signals.raise(),
+            _ = terminate.recv() => signals.raise(),
+        }
     }
 }
 
-/// Waits for a signal; `false` if there is no way to.
+/// Passes on Ctrl-C.
 #[cfg(not(unix))]
-async fn next_signal() -> bool {
-    tokio::signal::ctrl_c().await.is_ok()
+async fn pass_on(signals: &Signals) {
+    while tokio::signal::ctrl_c().await.is_ok() {
+        signals.raise();
+    }
 }
 
 #[cfg(test)]

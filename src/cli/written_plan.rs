@@ -95,7 +95,8 @@ impl WrittenPlan {
     /// Refuses documents and definitions that have moved.
     pub fn check_documents(&self, project: &Project) -> Result<(), CliError> {
         let now = hashes(project);
-        let changed = self.documents.iter().find(|written| !now.contains(written)).or(now.iter().find(|new| !self.documents.contains(new)));
+        let changed =
+            self.documents.iter().find(|written| !now.contains(written)).or(now.iter().find(|new| !self.documents.contains(new)));
         if let Some(file) = changed {
             return Err(out_of_date(None, &format!("{} has changed", file.name)));
         }
@@ -146,9 +147,8 @@ fn difference(written: &Plan, now: &Plan) -> Option<String> {
     if (&before.lineage, before.serial) != (&after.lineage, after.serial) {
         return Some(format!("the state has moved from serial {} to {}", before.serial, after.serial));
     }
-    changes_difference(written, now).or_else(|| {
-        (written.not_carried_out != now.not_carried_out).then(|| "what is not carried out has changed".into())
-    })
+    changes_difference(written, now)
+        .or_else(|| (written.not_carried_out != now.not_carried_out).then(|| "what is not carried out has changed".into()))
 }
 
 fn changes_difference(written: &Plan, now: &Plan) -> Option<String> {

@@ -262,7 +262,9 @@ fn is_account(text: &str) -> bool {
 fn role_account(arn: &str) -> Option<&str> {
     let parts: Vec<&str> = arn.splitn(6, ':').collect();
     match parts.as_slice() {
-        ["arn", _, "iam", "", account, role] if is_account(account) && role.strip_prefix("role/").is_some_and(|name| !name.is_empty()) => {
+        ["arn", _, "iam", "", account, role]
+            if is_account(account) && role.strip_prefix("role/").is_some_and(|name| !name.is_empty()) =>
+        {
             Some(account)
         }
         _ => None,
@@ -304,10 +306,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 
 fn parse_session_duration(text: &str) -> Result<Duration, String> {
     let message = || "a time from `15m` to `12h`".to_owned();
-    parse_duration(text)
-        .ok()
-        .filter(|duration| (900..=43_200).contains(&duration.as_secs()))
-        .ok_or_else(message)
+    parse_duration(text).ok().filter(|duration| (900..=43_200).contains(&duration.as_secs())).ok_or_else(message)
 }
 
 #[cfg(test)]
@@ -363,15 +362,9 @@ zzz: 1
     #[test]
     fn durations_have_units() {
         let seconds = |text| parse_duration(text).ok().map(|duration| duration.as_secs());
-        assert_eq!(["90", "90s", "15m", "1h", "h", "1d", "-1", ""].map(seconds), [
-            Some(90),
-            Some(90),
-            Some(900),
-            Some(3600),
-            None,
-            None,
-            None,
-            None
-        ]);
+        assert_eq!(
+            ["90", "90s", "15m", "1h", "h", "1d", "-1", ""].map(seconds),
+            [Some(90), Some(90), Some(900), Some(3600), None, None, None, None]
+        );
     }
 }

@@ -1,0 +1,146 @@
+//! What apply and destroy have in common: show the plans, ask, run all instances side by side, report.
+
+use super::confirm::Questions;
+use super::context::{CommandLine, Context};
+use super::diagnostics;
+use super::error::{CliError, worst};
+use super::json::{PlanLine, SummaryLine, Versioned};
+use super::progress::Progress;
+use super::render_plan;
+use super::render_report::{self, Afterword};
+use super::style::Look;
+use crate::engine::plan::{Action, Plan};
+use crate::engine::report::{EngineError, RunReport};
+use crate::engine::stop::Stop;
+use crate::graph::diagnostic::Diagnostic;
+use futures::future::join_all;
+
+/// A command that changes something.
+#[derive(Debug)]
+pub(super) struct CarryOut<'a> {
+    /// What it was given.
+    pub(super) context: &'a Context,
+    /// `apply` or `destroy`.
+    pub(super) command: &'static str,
+    /// Where events go.
+    pub(super) progress: Progress,
+    /// The command line that carries on after an interruption or a failure.
+    pub(super) carry_on: CommandLine,
+}
+
+impl CarryOut<'_> {
+    /// Warnings about the documents.
+    pub(super) fn warn(&self, problems: &[Diagnostic]) {
+        let printer = &self.context.printer;
+        if !problems.is_empty() && !printer.is_json() {
+            printer.note(&diagnostics::render(&diagnostics::sorted(problems), printer.settings().color_error));
+        }
+    }
+
+    /// What could be opened. When one instance cannot, nothing at all is changed.
+    pub(super) fn all_opened<T>(&self, opened: Vec<(String, Result<T, EngineError>)>) -> Result<Vec<T>, CliError> {
+        self.progress.finish();
+        let mut errors = Vec::new();
+        let mut runs = Vec::new();
+        for (instance, result) in opened {
+            match result {
+                Ok(run) => runs.push(run),
+                Err(error) => {
+                    if let EngineError::Refused(plan) = &error {
+                        self.show(&[plan]);
+                    }
+                    errors.push(CliError::of(instance, error));
+                }
+            }
+        }
+        if errors.is_empty() { Ok(runs) } else { Err(CliError::join(errors)) }
+    }
+
+    /// Shows plans.
+    pub(super) fn show(&self, plans: &[&Plan]) {
+        let printer = &self.context.printer;
+        if printer.is_json() {
+            printer.json_line(&Versioned::new(PlanLine::of(plans)));
+            return;
+        }
+        for plan in plans {
+            printer.result(&render_plan::render(plan, printer.style(), printer.settings().verbosity));
+        }
+    }
+
+    /// Refuses plans with refused changes, and asks about the others. Returns what was confirmed by name.
+    pub(super) async fn ask(&self, question: &str, plans: &[&Plan], confirmed: &[String]) -> Result<Vec<String>, CliError> {
+        if let Some(plan) = plans.iter().find(|plan| plan.summary.refused > 0) {
+            let error = EngineError::Refused(Box::new((*plan).clone()));
+            return Err(CliError::of(plan.header.instance.to_string(), error));
+        }
+        let questions = Questions::new(self.context, self.command);
+        if plans.iter().any(|plan| !plan.is_empty()) {
+            questions.whether(question).await?;
+        }
+        match self.command {
+            "destroy" => Ok(Vec::new()),
+            _ => questions.by_name(plans, confirmed).await,
+        }
+    }
+
+    /// Runs what was opened, reports, and returns the exit code.
+    pub(super) async fn run<F>(
+        &self,
+        runs: impl IntoIterator<Item = (String, F)>,
+        stop: &Stop,
+        hint: Hint,
+    ) -> Result<u8, CliError>
+    where
+        F: Future<Output = Result<RunReport, EngineError>>,
+    {
+        let guard = self.context.signals.guard(stop.clone(), self.on_interrupt());
+        let ended = join_all(runs.into_iter().map(|(instance, run)| async { (instance, run.await) })).await;
+        drop(guard);
+        self.progress.finish();
+        let mut reports = Vec::new();
+        let mut errors = Vec::new();
+        for (instance, result) in ended {
+            match result {
+                Ok(report) => reports.push(report),
+                Err(error) => errors.push(CliError::of(instance, error)),
+            }
+        }
+        Ok(self.report(&reports, errors, hint))
+    }
+
+    fn report(&self, reports: &[RunReport], errors: Vec<CliError>, hint: Hint) -> u8 {
+        let exit = worst(reports.iter().map(|report| report.end.exit_code()).chain(errors.iter().map(CliError::exit_code)));
+        let afterword = Afterword { carry_on: self.carry_on.to_string(), hints: hint(reports).into_iter().collect() };
+        let printer = &self.context.printer;
+        let error = (!errors.is_empty()).then(|| CliError::join(errors));
+        if printer.is_json() {
+            printer.json_line(&SummaryLine::of(self.command, reports, &afterword, error.as_ref(), exit));
+            return exit;
+        }
+        printer.result(&render_report::render(reports, &afterword, printer.style()));
+        if let Some(error) = error {
+            super::print_error_text(printer, &error);
+        }
+        exit
+    }
+
+    /// What the user is told at the first Ctrl-C.
+    fn on_interrupt(&self) -> impl FnOnce() + Send + 'static {
+        let progress = self.progress.clone();
+        let text = format!(
+            "Stopping: nothing new is started, running calls finish and are recorded. Carry on with: {}\nCtrl-C again leaves at once; what is recorded stays.",
+            self.carry_on
+        );
+        let text = self.context.printer.error_style().paint(Look::Yellow, text);
+        move || progress.note(&text)
+    }
+}
+
+/// What to do about things that were not reached, if anything can be.
+pub(super) type Hint = fn(&[RunReport]) -> Option<String>;
+
+/// How many objects plans change.
+pub(super) fn changed(plans: &[&Plan]) -> usize {
+    plans.iter().flat_map(|plan| &plan.changes).filter(|change| change.action != Action::None).count()
+}

@@ -1,0 +1,33 @@
+//! `fleetctl destroy`.
+
+use crate::cli::arguments::Destroy;
+use crate::cli::carry_out::{CarryOut, changed};
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::progress::Progress;
+use crate::cli::style::plural;
+use crate::cli::{launch, targets};
+use crate::engine::stop::Stop;
+use crate::state::session::read_all;
+use futures::future::join_all;
+
+/// Plans from the state, shows, asks and carries out, all instances side by side.
+pub(super) async fn run(context: &Context, arguments: &Destroy) -> Result<u8, CliError> {
+    let store = launch::store(context);
+    let recorded: Vec<_> = read_all(&*store).await?.into_iter().map(|state| state.instance).collect();
+    let keys = targets::keys(arguments, &recorded, &store.name()).await?;
+    let progress = Progress::new(&context.printer);
+    let carry_out = CarryOut { context, command: "destroy", progress, carry_on: context.command_line.clone() };
+    let engine = launch::engine(context, carry_out.progress.events()).await?;
+    let opened = join_all(keys.iter().map(|key| async { (key.to_string(), engine.open_destroy(key).await) }));
+    // What was recorded a moment ago and is not any more is destroyed.
+    let destroys: Vec<_> = carry_out.all_opened(opened.await)?.into_iter().flatten().collect();
+    let plans: Vec<_> = destroys.iter().map(crate::engine::api::Destroy::plan).collect();
+    carry_out.show(&plans);
+    let instances = plans.iter().map(|plan| plan.header.instance.to_string()).collect::<Vec<_>>().join(", ");
+    let question = format!("Destroy {}, {} in all?", instances, plural(changed(&plans), "object"));
+    carry_out.ask(&question, &plans, &[]).await?;
+    let stop = Stop::default();
+    let runs = destroys.into_iter().map(|destroy| (destroy.plan().header.instance.to_string(), destroy.run(&stop)));
+    carry_out.run(runs, &stop, |_| None).await
+}

@@ -1,0 +1,28 @@
+//! The commands, one file each. Each gets its settings resolved, prints its results and returns its exit code.
+
+mod apply;
+mod config_show;
+mod destroy;
+mod graph;
+mod plan;
+mod status;
+mod validate;
+mod version;
+
+use super::arguments::{Command, Config};
+use super::context::Context;
+use super::error::CliError;
+
+/// Runs a command.
+pub async fn run(context: &Context, command: &Command) -> Result<u8, CliError> {
+    match command {
+        Command::Validate(inputs) => validate::run(context, inputs).await,
+        Command::Plan(arguments) => plan::run(context, arguments).await,
+        Command::Apply(arguments) => apply::run(context, arguments).await,
+        Command::Destroy(arguments) => destroy::run(context, arguments).await,
+        Command::Status(arguments) => status::run(context, arguments).await,
+        Command::Graph(arguments) => graph::run(context, arguments).await,
+        Command::Config(Config::Show) => Ok(config_show::run(context)),
+        Command::Version => Ok(version::run(context)),
+    }
+}

@@ -1,0 +1,88 @@
+//! `fleetctl plan`.
+
+use crate::cli::arguments::Plan;
+use crate::cli::context::Context;
+use crate::cli::diagnostics;
+use crate::cli::error::{CliError, worst};
+use crate::cli::json::{Plans, Versioned};
+use crate::cli::project::Project;
+use crate::cli::written_plan::WrittenPlan;
+use crate::cli::{launch, print_error_text, render_plan};
+use crate::engine::events::Events;
+use crate::engine::plan;
+use futures::future::join_all;
+
+/// Plans every instance and shows it. An instance that cannot be planned does not hide the others.
+pub(super) async fn run(context: &Context, arguments: &Plan) -> Result<u8, CliError> {
+    let project = Project::load(&context.settings, &arguments.inputs).await?;
+    let printer = &context.printer;
+    if !project.problems.is_empty() && !printer.is_json() {
+        printer.note(&diagnostics::render(&diagnostics::sorted(&project.problems), printer.settings().color_error));
+    }
+    let engine = launch::engine(context, Events::nowhere()).await?;
+    let works = engine.work(&project.documents, &project.definitions, &project.used).await?;
+    let planned = join_all(works.iter().map(|work| async { (work.key().to_string(), engine.plan(work).await) })).await;
+    let mut plans = Vec::new();
+    let mut errors = Vec::new();
+    for (instance, result) in planned {
+        match result {
+            Ok(plan) => plans.push(plan),
+            Err(error) => errors.push(CliError::of(instance, error)),
+        }
+    }
+    show(context, &plans, &errors);
+    let code = exit_code(&plans, &errors, arguments.detailed_exitcode);
+    match &arguments.out {
+        Some(path) if matches!(code, 0 | 2) => {
+            WrittenPlan::new(arguments.inputs.all(), &project, plans)?.write(path)?;
+            printer.note(&format!("Written to {0}. Carry it out with: fleetctl apply {0}", path.display()));
+        }
+        Some(path) => printer.failure(&format!("{} was not written: the plan cannot be carried out", path.display())),
+        None => {}
+    }
+    Ok(code)
+}
+
+fn show(context: &Context, plans: &[plan::Plan], errors: &[CliError]) {
+    let printer = &context.printer;
+    if printer.is_json() {
+        let plans: Vec<_> = plans.iter().collect();
+        printer.json(&Versioned::new(Plans::of(&plans, errors)));
+        return;
+    }
+    for plan in plans {
+        printer.result(&render_plan::render(plan, printer.style(), printer.settings().verbosity));
+    }
+    for error in errors {
+        print_error_text(printer, error);
+    }
+}
+
+/// A plan that apply would refuse has failed.
+fn exit_code(plans: &[plan::Plan], errors: &[CliError], detailed: bool) -> u8 {
+    let of_plan = |plan: &plan::Plan| match plan {
+        plan if plan.summary.refused > 0 => 1,
+        plan if detailed && !plan.is_empty() => 2,
+        _ => 0,
+    };
+    worst(plans.iter().map(of_plan).chain(errors.iter().map(CliError::exit_code)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::testing::{change, plan};
+    use crate::engine::plan::Action;
+
+    #[test]
+    fn the_exit_code_says_whether_there_are_changes_only_when_asked() {
+        let create = plan(vec![change(Action::Create, "vpc/vpc", "VPC")]);
+        let nothing = plan(vec![change(Action::None, "vpc/vpc", "VPC")]);
+        let refused = plan(vec![change(Action::Refused, "vpc/vpc", "VPC")]);
+        assert_eq!(exit_code(&[create.clone()], &[], true), 2);
+        assert_eq!(exit_code(&[create.clone()], &[], false), 0);
+        assert_eq!(exit_code(&[nothing], &[], true), 0);
+        assert_eq!(exit_code(&[create.clone(), refused], &[], true), 1);
+        assert_eq!(exit_code(&[create], &[CliError::Usage("no".into())], true), 4);
+    }
+}

@@ -1,0 +1,113 @@
+//! `fleetctl status`.
+
+use crate::cli::arguments::Status;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::json::{Instances, Versioned};
+use crate::cli::launch::offline_engine;
+use crate::cli::style::{Look, Style, clean};
+use crate::cli::table::table;
+use crate::cli::targets::not_recorded;
+use crate::engine::report::InstanceStatus;
+
+/// Prints what is recorded.
+pub(super) async fn run(context: &Context, arguments: &Status) -> Result<u8, CliError> {
+    let all = offline_engine(context).status().await?;
+    let store = context.settings.state.value.display().to_string();
+    for name in &arguments.instances {
+        if !all.iter().any(|instance| is_named(instance, name)) {
+            return Err(CliError::Usage(not_recorded(name, &store)));
+        }
+    }
+    let is_asked = |instance: &&InstanceStatus| {
+        let by_name = arguments.instances.is_empty() || arguments.instances.iter().any(|name| is_named(instance, name));
+        by_name && arguments.namespace.as_ref().is_none_or(|namespace| *namespace == instance.namespace)
+    };
+    let instances: Vec<_> = all.iter().filter(is_asked).collect();
+    if context.printer.is_json() {
+        context.printer.json(&Versioned::new(Instances { instances }));
+    } else if instances.is_empty() {
+        context.printer.result(&format!("Nothing is recorded in {store}."));
+    } else {
+        context.printer.result(&render(&instances, context.printer.style()));
+    }
+    Ok(0)
+}
+
+fn is_named(instance: &InstanceStatus, name: &str) -> bool {
+    name.split_once('/').is_some_and(|(kind, name)| instance.kind.eq_ignore_ascii_case(kind) && instance.name == name)
+}
+
+fn render(instances: &[&InstanceStatus], style: Style) -> String {
+    let mut parts = Vec::new();
+    for instance in instances {
+        let name = format!("{}/{} in namespace {}", instance.kind, instance.name, instance.namespace);
+        let mut lines = vec![format!("{}: {}", style.paint(Look::Bold, clean(&name)), state(&instance.state, style))];
+        if !instance.resources.is_empty() {
+            let rows = instance.resources.iter().map(|resource| {
+                let phase = serde_json::to_value(resource.phase).ok();
+                let phase = phase.as_ref().and_then(|phase| phase.as_str()).unwrap_or_default().to_owned();
+                let since = resource.since.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
+                [resource.address.to_string(), resource.kind.clone(), resource.id.clone(), phase, since].map(|cell| clean(&cell))
+            });
+            let text = table(["ADDRESS", "KIND", "ID", "PHASE", "SINCE"], rows, style);
+            lines.extend(text.lines().map(|line| format!("  {line}")));
+        }
+        parts.push(lines.join("\n"));
+    }
+    parts.join("\n\n")
+}
+
+fn state(state: &str, style: Style) -> String {
+    let look = match state {
+        "ACTIVE" => Look::Green,
+        "ERROR" => Look::Red,
+        "DELETED" => Look::Dim,
+        _ => Look::Yellow,
+    };
+    style.paint(look, clean(state))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::testing::change;
+    use crate::engine::plan::Action;
+    use crate::engine::report::ResourceStatus;
+    use crate::state::file::Phase;
+    use chrono::DateTime;
+    use serde_json::json;
+
+    fn instance() -> InstanceStatus {
+        let resource = |path: &str, kind: &str, id: &str, phase| {
+            let change = change(Action::None, path, kind);
+            let since = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+            ResourceStatus { address: change.address, kind: kind.into(), id: id.into(), phase, since, identity: change.identity }
+        };
+        InstanceStatus {
+            kind: "EksCluster".into(),
+            namespace: "argocd".into(),
+            name: "demo".into(),
+            state: "IN_PROGRESS".into(),
+            status: json!({"vpcID": "vpc-0123456789abcdef0"}),
+            resources: vec![
+                resource("vpc/vpc", "VPC", "vpc-0123456789abcdef0", Phase::Ready),
+                resource("vpc/natGateway1", "NATGateway", "nat-0123456789abcdef0", Phase::Created),
+            ],
+        }
+    }
+
+    #[test]
+    fn an_instance_is_a_heading_and_a_table() {
+        let mut gone = instance();
+        gone.state = "DELETED".into();
+        gone.resources.clear();
+        insta::assert_snapshot!(render(&[&instance(), &gone], Style::new(false)), @"");
+    }
+
+    #[test]
+    fn programs_get_every_field() {
+        let instance = instance();
+        insta::assert_json_snapshot!(Versioned::new(Instances { instances: vec![&instance] }), @"");
+    }
+}

@@ -1,0 +1,67 @@
+//! What every command is given.
+
+use super::environment::Environment;
+use super::printer::Printer;
+use super::settings::Settings;
+use super::signals::Signals;
+use std::ffi::OsString;
+
+/// What every command is given.
+#[derive(Debug)]
+pub struct Context {
+    /// The settings in force.
+    pub settings: Settings,
+    /// Environment variables.
+    pub environment: Environment,
+    /// What writes.
+    pub printer: Printer,
+    /// The signals that come.
+    pub signals: Signals,
+    /// What was typed.
+    pub command_line: CommandLine,
+}
+
+/// What was typed, without the program's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandLine(Vec<String>);
+
+impl CommandLine {
+    /// Of the process's arguments, the first of which is the program.
+    pub fn of(arguments: &[OsString]) -> Self {
+        Self(arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect())
+    }
+
+    /// With one word replaced by others.
+    #[must_use]
+    pub fn replacing(&self, word: &str, others: &[String]) -> Self {
+        let replaced = |old: &String| if old == word { others.to_vec() } else { vec![old.clone()] };
+        Self(self.0.iter().flat_map(replaced).collect())
+    }
+}
+
+impl std::fmt::Display for CommandLine {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("fleetctl")?;
+        self.0.iter().try_for_each(|word| write!(formatter, " {}", quoted(word)))
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
+    if !word.is_empty() && word.chars().all(is_safe) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_can_be_typed_again() {
+        let words = ["target/debug/fleetctl", "apply", "my cluster.yaml", "it's", "--yes"].map(OsString::from);
+        let line = CommandLine::of(&words);
+        assert_eq!(line.to_string(), r"fleetctl apply 'my cluster.yaml' 'it'\''s' --yes");
+        let replaced = line.replacing("it's", &["a.yaml".into(), "b.yaml".into()]);
+        assert_eq!(replaced.to_string(), "fleetctl apply 'my cluster.yaml' a.yaml b.yaml --yes");
+    }
+}

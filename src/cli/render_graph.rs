@@ -1,0 +1,221 @@
+//! The graph of instances: for programs, for people, and for Graphviz.
+
+use super::style::{Look, Style, clean, plural};
+use crate::engine::work::Work;
+use crate::graph::evaluation::Included;
+use crate::graph::expansion::{Graph, NodeIndex};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// The graphs of all instances put together.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GraphJson {
+    nodes: Vec<NodeJson>,
+    edges: Vec<EdgeJson>,
+    /// Addresses in an order that respects all edges.
+    order: Vec<String>,
+    /// Addresses in waves: a wave is deleted when the one before it is gone.
+    delete_waves: Vec<Vec<String>>,
+}
+
+/// A resource.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NodeJson {
+    address: String,
+    kind: String,
+    api_version: String,
+    /// Null where only the caller's identity would tell.
+    account: Option<String>,
+    region: Option<String>,
+    /// Null where it is not known before something has been made.
+    included: Option<bool>,
+    /// Why it is not included, or what that waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    delete_wave: Option<usize>,
+}
+
+/// `from` needs something of `to`.
+#[derive(Debug, Serialize)]
+struct EdgeJson {
+    from: String,
+    to: String,
+    expression: String,
+    implied: bool,
+}
+
+impl GraphJson {
+    /// The graphs of these instances.
+    pub fn of(works: &[Work]) -> Self {
+        let mut all = Self::default();
+        for work in works {
+            all.add(work);
+        }
+        all
+    }
+
+    fn add(&mut self, work: &Work) {
+        let graph = &work.graph;
+        let address = |index: NodeIndex| graph.node(index).address.to_string();
+        self.nodes.extend(graph.resources().map(|(index, _)| node(work, index)));
+        self.edges.extend(graph.edges.iter().map(|edge| EdgeJson {
+            from: address(edge.from),
+            to: address(edge.to),
+            expression: edge.expression.clone(),
+            implied: edge.implied,
+        }));
+        self.order.extend(graph.order.iter().map(|index| address(*index)));
+        self.delete_waves.resize(self.delete_waves.len().max(graph.delete_waves.len()), Vec::new());
+        for (all, wave) in self.delete_waves.iter_mut().zip(&graph.delete_waves) {
+            all.extend(wave.iter().map(|index| address(*index)));
+        }
+    }
+
+    fn node(&self, address: &str) -> Option<&NodeJson> {
+        self.nodes.iter().find(|node| node.address == address)
+    }
+}
+
+fn node(work: &Work, index: NodeIndex) -> NodeJson {
+    let node = work.graph.node(index);
+    let (included, reason) = match &work.blank.node(index).included {
+        Included::Yes => (Some(true), None),
+        Included::No(reason) => (Some(false), Some(reason.clone())),
+        Included::Unknown(reason) => (None, Some(reason.clone())),
+    };
+    let identity = work.place(index).map(|place| &place.identity);
+    let known = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    NodeJson {
+        address: node.address.to_string(),
+        kind: node.kind.clone(),
+        api_version: node.api_version.clone(),
+        account: identity.and_then(|identity| known(&identity.account)),
+        region: identity.and_then(|identity| known(&identity.region)),
+        included,
+        reason,
+        delete_wave: delete_wave(&work.graph, index),
+    }
+}
+
+fn delete_wave(graph: &Graph, index: NodeIndex) -> Option<usize> {
+    graph.delete_waves.iter().position(|wave| wave.contains(&index))
+}
+
+/// The graph as text: resources in order, with what each needs.
+pub fn render(graph: &GraphJson, style: Style) -> String {
+    let mut lines = vec![
+        style.paint(Look::Bold, format!("{}, {}", plural(graph.nodes.len(), "resource"), plural(graph.edges.len(), "edge"))),
+    ];
+    for (number, address) in graph.order.iter().enumerate() {
+        let Some(node) = graph.node(address) else { continue };
+        lines.push(format!(
+            "{:>3}  {}  {}{}",
+            number + 1,
+            clean(address),
+            clean(&node.kind),
+            style.paint(Look::Yellow, remark(node))
+        ));
+        for edge in graph.edges.iter().filter(|edge| edge.from == *address) {
+            let implied = if edge.implied { "  (implied)" } else { "" };
+            lines.push(style.paint(Look::Dim, format!("       needs {}  {}{implied}", clean(&edge.to), clean(&edge.expression))));
+        }
+    }
+    lines.push(style.paint(Look::Bold, "Deletion, wave by wave"));
+    for (number, wave) in graph.delete_waves.iter().enumerate() {
+        lines.push(format!("{:>3}  {}", number + 1, clean(&wave.join("  "))));
+    }
+    lines.join("\n")
+}
+
+fn remark(node: &NodeJson) -> String {
+    let reason = node.reason.as_deref().unwrap_or_default();
+    match node.included {
+        Some(true) => String::new(),
+        Some(false) => format!("  not included: {}", clean(reason)),
+        None => format!("  perhaps: {}", clean(reason)),
+    }
+}
+
+/// The graph for Graphviz. Arrows point from what needs to what is needed; implied ones are dashed.
+pub fn render_dot(graph: &GraphJson) -> String {
+    let mut text = String::from("digraph fleetctl {\n  rankdir = BT;\n  node [shape = box];\n");
+    for node in graph.nodes.iter().filter(|node| node.included != Some(false)) {
+        let label = format!("{}\\n{}", escape(&node.kind), escape(&node.address));
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "  \"{}\" [label = \"{label}\"];", escape(&node.address));
+    }
+    let mut drawn: Vec<(&str, &str)> = Vec::new();
+    for edge in &graph.edges {
+        let is_shown = |address: &str| graph.node(address).is_some_and(|node| node.included != Some(false));
+        if drawn.contains(&(&edge.from, &edge.to)) || !is_shown(&edge.from) || !is_shown(&edge.to) {
+            continue;
+        }
+        drawn.push((&edge.from, &edge.to));
+        let style = if edge.implied { " [style = dashed]" } else { "" };
+        let _ = writeln!(text, "  \"{}\" -> \"{}\"{style};", escape(&edge.from), escape(&edge.to));
+    }
+    text + "}\n"
+}
+
+fn escape(text: &str) -> String {
+    clean(text).replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph() -> GraphJson {
+        let node = |address: &str, kind: &str, included: Option<bool>, reason: Option<&str>, wave| NodeJson {
+            address: address.into(),
+            kind: kind.into(),
+            api_version: "ec2.services.k8s.aws/v1alpha1".into(),
+            account: Some("222222222222".into()),
+            region: Some("us-west-2".into()),
+            included,
+            reason: reason.map(Into::into),
+            delete_wave: wave,
+        };
+        let edge = |from: &str, to: &str, expression: &str, implied| EdgeJson {
+            from: from.into(),
+            to: to.into(),
+            expression: expression.into(),
+            implied,
+        };
+        GraphJson {
+            nodes: vec![
+                node("V/x/vpc", "VPC", Some(true), None, Some(1)),
+                node("V/x/subnet", "Subnet", Some(true), None, Some(0)),
+                node("V/x/peer", "VPC", Some(false), Some("${schema.spec.peer} is false"), None),
+                node("V/x/nat", "NATGateway", None, Some("subnet.status.state"), Some(0)),
+            ],
+            edges: vec![
+                edge("V/x/subnet", "V/x/vpc", "${vpc.status.vpcID}", false),
+                edge("V/x/nat", "V/x/subnet", "${subnet.status.subnetID}", false),
+                edge("V/x/nat", "V/x/vpc", "internet gateway", true),
+            ],
+            order: ["V/x/vpc", "V/x/peer", "V/x/subnet", "V/x/nat"].map(Into::into).into(),
+            delete_waves: vec![vec!["V/x/subnet".into(), "V/x/nat".into()], vec!["V/x/vpc".into()]],
+        }
+    }
+
+    #[test]
+    fn people_see_the_order_and_what_each_resource_needs() {
+        insta::assert_snapshot!(render(&graph(), Style::new(false)), @"");
+    }
+
+    #[test]
+    fn graphviz_gets_what_is_included() {
+        insta::assert_snapshot!(render_dot(&graph()), @"");
+    }
+
+    #[test]
+    fn programs_get_every_field() {
+        let mut graph = graph();
+        graph.nodes.truncate(1);
+        graph.edges.truncate(1);
+        insta::assert_json_snapshot!(graph, @"");
+    }
+}

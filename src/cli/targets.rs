@@ -1,0 +1,146 @@
+//! What destroy is to destroy: instances of documents, or recorded ones by kind and name.
+
+use super::arguments::Destroy;
+use super::error::CliError;
+use super::load::{Loaded, read_inputs};
+use super::project::has_errors;
+use crate::graph::definition::is_definition;
+use crate::graph::diagnostic::{Diagnostic, closest};
+use crate::graph::yaml::Node;
+use crate::state::file::InstanceKey;
+use std::path::{Path, PathBuf};
+
+/// The keys of the instances that the command line names. Documents are read for their names alone: the state knows the
+/// rest, so that definitions that have changed or gone do not matter.
+pub async fn keys(arguments: &Destroy, recorded: &[InstanceKey], store: &str) -> Result<Vec<InstanceKey>, CliError> {
+    let (paths, names): (Vec<&PathBuf>, Vec<&PathBuf>) = arguments.targets.iter().partition(|target| is_path(target));
+    let paths: Vec<PathBuf> = paths.into_iter().chain(&arguments.file).cloned().collect();
+    let mut keys = Vec::new();
+    if !paths.is_empty() {
+        let loaded = tokio::task::spawn_blocking(move || read_inputs(&paths)).await;
+        let loaded = loaded.map_err(|error| CliError::Output(format!("reading was broken off: {error}")))?;
+        keys.extend(of_documents(loaded, recorded, store)?);
+    }
+    for name in names {
+        keys.push(by_name(&name.to_string_lossy(), arguments.namespace.as_deref(), recorded, store)?);
+    }
+    keys.dedup();
+    Ok(keys)
+}
+
+/// Whether a target is a file or folder; what is there wins over what looks like KIND/NAME.
+fn is_path(target: &Path) -> bool {
+    let text = target.to_string_lossy();
+    let has_suffix = target.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+    text == "-" || target.exists() || has_suffix || text.matches('/').count() != 1
+}
+
+/// The instances among documents.
+fn of_documents(loaded: Loaded, recorded: &[InstanceKey], store: &str) -> Result<Vec<InstanceKey>, CliError> {
+    let Loaded { nodes, mut problems, files } = loaded;
+    let keys: Vec<(InstanceKey, &Node)> = nodes.iter().filter_map(|node| Some((key(node)?, node))).collect();
+    if keys.is_empty() && !has_errors(&problems) {
+        let names = files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>().join(", ");
+        problems.push(Diagnostic::error("no-instance", format!("no instance of a graph definition in {names}")));
+    }
+    for (key, node) in &keys {
+        if !recorded.contains(key) {
+            problems.push(Diagnostic::error("not-recorded", not_recorded(&key.to_string(), store)).at(&node.location));
+        }
+    }
+    if has_errors(&problems) { Err(CliError::Documents(problems)) } else { Ok(keys.into_iter().map(|(key, _)| key).collect()) }
+}
+
+/// The key of a document, if it is an instance.
+fn key(document: &Node) -> Option<InstanceKey> {
+    let text = |node: &Node, key: &str| node.get(key).and_then(Node::as_str).map(ToOwned::to_owned);
+    let (api_version, kind) = (text(document, "apiVersion")?, text(document, "kind")?);
+    let is_other = matches!(kind.as_str(), "Namespace" | "IAMRoleSelector") || is_definition(document);
+    let metadata = document.get("metadata").filter(|_| !is_other)?;
+    let namespace = text(metadata, "namespace").unwrap_or_else(|| "default".into());
+    Some(InstanceKey { api_version, kind, namespace, name: text(metadata, "name")? })
+}
+
+/// The recorded instance that KIND/NAME names.
+fn by_name(text: &str, namespace: Option<&str>, recorded: &[InstanceKey], store: &str) -> Result<InstanceKey, CliError> {
+    let found = matching(text, namespace, recorded);
+    match found.as_slice() {
+        [key] => Ok((*key).clone()),
+        [] => {
+            let names: Vec<_> = recorded.iter().map(|key| format!("{}/{}", key.kind, key.name)).collect();
+            let hint = closest(text, names.iter().map(String::as_str)).map(|name| format!("; did you mean `{name}`?"));
+            Err(CliError::Usage(format!("{}{}", not_recorded(text, store), hint.unwrap_or_default())))
+        }
+        several => {
+            let lines: Vec<_> =
+                several.iter().map(|key| format!("  {}/{} --namespace {}", key.kind, key.name, key.namespace)).collect();
+            Err(CliError::Usage(format!("`{text}` is recorded in several namespaces; choose one:\n{}", lines.join("\n"))))
+        }
+    }
+}
+
+/// The recorded instances that KIND/NAME and a namespace name. The case of the kind does not matter, as with kubectl.
+pub fn matching<'a>(text: &str, namespace: Option<&str>, recorded: &'a [InstanceKey]) -> Vec<&'a InstanceKey> {
+    let Some((kind, name)) = text.split_once('/') else { return Vec::new() };
+    let is_meant = |key: &&InstanceKey| {
+        key.kind.eq_ignore_ascii_case(kind) && key.name == name && namespace.is_none_or(|namespace| key.namespace == namespace)
+    };
+    recorded.iter().filter(is_meant).collect()
+}
+
+/// What is said of an instance that no state knows.
+pub fn not_recorded(instance: &str, store: &str) -> String {
+    format!("nothing is recorded of {instance} in {store}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::diagnostic::SourceFile;
+    use crate::graph::yaml;
+
+    fn recorded(namespace: &str, name: &str) -> InstanceKey {
+        InstanceKey {
+            api_version: "kro.run/v1alpha1".into(),
+            kind: "EksCluster".into(),
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+
+    #[test]
+    fn names_are_found_or_explained() {
+        let all = [recorded("argocd", "one"), recorded("argocd", "two"), recorded("other", "two")];
+        let find = |text, namespace| match by_name(text, namespace, &all, "./state") {
+            Ok(key) => key.to_string(),
+            Err(error) => error.to_string(),
+        };
+        let lines = [
+            find("EksCluster/one", None),
+            find("ekscluster/one", None),
+            find("EksCluster/two", Some("other")),
+            find("EksCluster/two", None),
+            find("EksCluster/oen", None),
+            find("EksCluster/one", Some("other")),
+        ];
+        insta::assert_snapshot!(lines.join("\n"), @"");
+    }
+
+    #[test]
+    fn instances_are_told_from_other_documents() {
+        let text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\n\
+                    apiVersion: services.k8s.aws/v1alpha1\nkind: IAMRoleSelector\nmetadata: {name: a}\n---\n\
+                    apiVersion: kro.run/v1alpha1\nkind: EksCluster\nmetadata: {name: one, namespace: argocd}\nspec: {}\n---\n\
+                    apiVersion: kro.run/v1alpha1\nkind: Vpc\nmetadata: {name: two}\n";
+        let nodes = yaml::parse(&SourceFile::new("a.yaml", text)).unwrap();
+        let keys: Vec<_> = nodes.iter().filter_map(key).map(|key| key.to_string()).collect();
+        assert_eq!(keys, ["EksCluster/one in namespace argocd", "Vpc/two in namespace default"]);
+    }
+
+    #[test]
+    fn paths_are_told_from_names() {
+        let is_path = |text: &str| is_path(Path::new(text));
+        assert!(is_path("-") && is_path("cluster.yaml") && is_path("missing/cluster.yaml") && is_path("src/cli"));
+        assert!(!is_path("EksCluster/one"));
+    }
+}
