@@ -1,7 +1,8 @@
 //! What the command line calls.
 
-use super::apply::{Apply, open};
-use super::destroy::Destroy;
+pub use super::apply::Apply;
+use super::apply::open;
+pub use super::destroy::Destroy;
 use super::events::Events;
 use super::plan::Plan;
 use super::report::{EngineError, InstanceStatus};

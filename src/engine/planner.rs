@@ -9,7 +9,9 @@ use crate::graph::expansion::NodeIndex;
 use crate::graph::identity::Identity;
 use crate::graph::tree::Tree;
 use crate::kinds::catalog::{self, KindCatalog};
-use crate::kinds::kind::{Changeability, FieldChange, Kind, Observed, Owner, Readiness, Subject};
+use crate::kinds::kind::{
+    Changeability, FieldChange, Kind, NotCarriedOut as NotCarriedOutValue, Observed, Owner, Readiness, Subject,
+};
 use crate::state::file::{Phase, Record};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -139,7 +141,12 @@ impl Decision<'_> {
                 Some(_) => Change { waits: true, ..self.change(Action::None, Some(format!("not read: {reason}"))) },
             };
         }
-        let refused = fields_not_carried_out(self.kind.description(), self.desired);
+        let known = self.desired.known_part();
+        let mut refused = fields_not_carried_out(self.kind.description(), self.desired);
+        refused.extend(self.kind.not_carried_out(&known).into_iter().map(|what| match what {
+            NotCarriedOutValue::Object { reason } => reason,
+            NotCarriedOutValue::Value { path, reason } => format!("{path} ({reason})"),
+        }));
         if !refused.is_empty() {
             let verb = if refused.len() == 1 { "is" } else { "are" };
             let reason = format!("{} {verb} not carried out by fleetctl yet", refused.join(", "));
