@@ -13,6 +13,8 @@ pub(super) struct Finding {
     pub(super) node: u64,
     pub(super) category: &'static str,
     pub(super) message: String,
+    /// The function, if it is about a call: the node stands at the parenthesis behind its name.
+    pub(super) function: Option<String>,
     /// A function that was probably meant.
     pub(super) meant: Option<String>,
 }
@@ -87,6 +89,11 @@ impl Checker<'_> {
         let is_function = |name: &str| self.signatures.is_function(name);
         let name = function_name(call, &is_function);
         let is_method = call.target.is_some() && !is_qualified_call(call, &is_function);
+        if let Some(library) = foreign_library(call).filter(|_| is_method) {
+            let message = format!("there is no function `{library}.{name}`: kro does not have the library `{library}`");
+            self.findings.push(Finding { node, category: "unknown-function", message, function: Some(name), meant: None });
+            return StaticType::Dyn;
+        }
         let mut arguments = Vec::with_capacity(call.args.len() + 1);
         if let Some(target) = call.target.as_deref().filter(|_| is_method) {
             arguments.push(self.infer(target));
@@ -97,13 +104,11 @@ impl Checker<'_> {
         }
         let signatures = self.signatures;
         let candidates = if is_method { signatures.methods(&name) } else { signatures.functions(&name) };
-        match candidates {
-            Some(candidates) => self.overload(node, &name, candidates, &arguments, is_method),
-            None => {
-                self.unknown_function(node, &name, is_method);
-                StaticType::Dyn
-            }
+        if let Some(candidates) = candidates {
+            return self.overload(node, &name, candidates, &arguments, is_method);
         }
+        self.unknown_function(node, &name, is_method);
+        StaticType::Dyn
     }
 
     fn overload(
@@ -124,7 +129,8 @@ impl Checker<'_> {
                 Some((receiver, rest)) if is_method => format!("{receiver}.{name}({})", list_of(rest)),
                 _ => format!("{name}({})", list_of(arguments)),
             };
-            self.mismatch(node, format!("there is no `{call}`"));
+            let (message, function) = (format!("there is no `{call}`"), Some(name.to_owned()));
+            self.findings.push(Finding { node, category: "cel-type", message, function, meant: None });
         }
         join(results)
     }
@@ -134,7 +140,7 @@ impl Checker<'_> {
             Some(example) => (format!("`{name}` is called like this: {example}"), None),
             None => (format!("there is no function `{name}`"), self.signatures.closest(name, is_method)),
         };
-        self.findings.push(Finding { node, category: "unknown-function", message, meant });
+        self.findings.push(Finding { node, category: "unknown-function", message, function: Some(name.to_owned()), meant });
     }
 
     fn operator(&mut self, node: u64, operator: &str, arguments: &[StaticType]) -> StaticType {
@@ -165,9 +171,8 @@ impl Checker<'_> {
             }
             (operators::IN, [item, container]) => self.contains(node, item, container),
             (operators::INDEX, [container, index]) => self.index(node, container, index),
-            (operators::NEGATE, [operand]) => operand.clone(),
             (RANGE, [range]) => StaticType::list(element_type(range)),
-            (TEXT, [operand]) => operand.clone(),
+            (operators::NEGATE | TEXT, [operand]) => operand.clone(),
             (PAIRS, _) => StaticType::list(StaticType::list(StaticType::Dyn)),
             (_, [left, right]) => self.arithmetic(node, operator, left, right),
             _ => StaticType::Dyn,
@@ -197,31 +202,16 @@ impl Checker<'_> {
     }
 
     fn arithmetic(&mut self, node: u64, operator: &str, left: &StaticType, right: &StaticType) -> StaticType {
-        use StaticType::{Bytes, Double, Duration, Dyn, Int, List, String, Timestamp, Uint};
-        let is_known = !matches!(left, Dyn) && !matches!(right, Dyn);
-        match (operator, left, right) {
-            (operators::OPT_SELECT | operators::OPT_INDEX, ..) => StaticType::Optional(Box::new(Dyn)),
-            _ if operator.starts_with('@') => Dyn,
-            (operators::ADD | operators::SUBSTRACT | operators::MULTIPLY | operators::DIVIDE, Int, Int)
-            | (operators::MODULO, Int, Int) => Int,
-            (operators::ADD | operators::SUBSTRACT | operators::MULTIPLY | operators::DIVIDE, Uint, Uint)
-            | (operators::MODULO, Uint, Uint) => Uint,
-            (operators::ADD | operators::SUBSTRACT | operators::MULTIPLY | operators::DIVIDE, Double, Double) => Double,
-            (operators::ADD, String, String) => String,
-            (operators::ADD, Bytes, Bytes) => Bytes,
-            (operators::ADD, List(_), List(_)) if left.agrees_with(right) => left.clone().join(right),
-            (operators::ADD, Timestamp, Duration) | (operators::ADD, Duration, Timestamp) => Timestamp,
-            (operators::SUBSTRACT, Timestamp, Duration) => Timestamp,
-            (operators::ADD | operators::SUBSTRACT, Duration, Duration) => Duration,
-            (operators::SUBSTRACT, Timestamp, Timestamp) => Duration,
-            // Text goes with text only, so one side tells.
-            (operators::ADD, String, Dyn) | (operators::ADD, Dyn, String) => String,
-            _ if is_known => {
-                self.no_operator(node, symbol(operator), left, right);
-                Dyn
-            }
-            _ => Dyn,
+        match operator {
+            operators::OPT_SELECT | operators::OPT_INDEX => return StaticType::Optional(Box::new(StaticType::Dyn)),
+            _ if operator.starts_with('@') => return StaticType::Dyn,
+            _ => {}
         }
+        let result = arithmetic_result(operator, left, right);
+        if result.is_none() && *left != StaticType::Dyn && *right != StaticType::Dyn {
+            self.no_operator(node, symbol(operator), left, right);
+        }
+        result.unwrap_or(StaticType::Dyn)
     }
 
     fn comprehension(&mut self, comprehension: &ComprehensionExpr) -> StaticType {
@@ -258,7 +248,35 @@ impl Checker<'_> {
     }
 
     fn mismatch(&mut self, node: u64, message: String) {
-        self.findings.push(Finding { node, category: "cel-type", message, meant: None });
+        self.findings.push(Finding { node, category: "cel-type", message, function: None, meant: None });
+    }
+}
+
+/// The type of `left + right` and its like, where it is certain.
+fn arithmetic_result(operator: &str, left: &StaticType, right: &StaticType) -> Option<StaticType> {
+    use StaticType::{Bytes, Double, Duration, Dyn, Int, List, String, Timestamp, Uint};
+    match (left, right) {
+        (Int, Int) => Some(Int),
+        (Uint, Uint) => Some(Uint),
+        (Double, Double) if operator != operators::MODULO => Some(Double),
+        // Text goes with text only, so one side tells.
+        (String, String | Dyn) | (Dyn, String) if operator == operators::ADD => Some(String),
+        (Bytes, Bytes) if operator == operators::ADD => Some(Bytes),
+        (List(_), List(_)) if operator == operators::ADD && left.agrees_with(right) => Some(left.clone().join(right)),
+        (Timestamp, Duration) if matches!(operator, operators::ADD | operators::SUBSTRACT) => Some(Timestamp),
+        (Duration, Timestamp) if operator == operators::ADD => Some(Timestamp),
+        (Duration, Duration) if matches!(operator, operators::ADD | operators::SUBSTRACT) => Some(Duration),
+        (Timestamp, Timestamp) if operator == operators::SUBSTRACT => Some(Duration),
+        _ => None,
+    }
+}
+
+/// A CEL library that kro leaves out, if a call is one of it.
+fn foreign_library(call: &CallExpr) -> Option<&str> {
+    const LIBRARIES: [&str; 5] = ["sets", "math", "regex", "proto", "format"];
+    match &call.target.as_deref()?.expr {
+        Expr::Ident(name) if LIBRARIES.contains(&name.as_str()) => Some(name),
+        _ => None,
     }
 }
 

@@ -1,14 +1,14 @@
 //! From the source of an expression to a checked syntax tree.
 
-use super::Read;
 use super::check::{self, Finding};
 use super::environment::{Environment, environment};
 use super::reads;
 use super::types::StaticType;
+use super::{RESULT, Read};
 use crate::graph::diagnostic::{Diagnostic, Location};
 use crate::graph::stack::with_large_stack;
-use cel::common::ast::{EntryExpr, Expr, IdedExpr, SourceInfo};
-use cel::{ParseError, ParseErrors};
+use cel::ParseErrors;
+use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, SourceInfo};
 
 /// The parser takes some 2 KiB of stack for every link of a chain of operators or calls, and a link needs two bytes at
 /// least: 8 KiB of source stay far below the 64 MiB that parsing has.
@@ -50,7 +50,8 @@ fn parse_and_check(source: &str, location: &Location, environment: &Environment)
         return Err(report(finding, source, location, &positions));
     }
     let (reads, functions) = reads::collect(&tree, &|name| signatures.is_function(name));
-    Ok(Compiled { tree, reads, functions, result })
+    let call = CallExpr { func_name: RESULT.to_owned(), target: None, args: vec![tree] };
+    Ok(Compiled { tree: IdedExpr { id: 0, expr: Expr::Call(call) }, reads, functions, result })
 }
 
 /// Measures without recursion: the tree may be too deep for that.
@@ -95,7 +96,7 @@ fn children<'e>(expression: &'e Expr, visit: &mut dyn FnMut(&'e IdedExpr)) {
 
 /// The first error of the parser. Its own way to print errors is not used: it panics on columns above 65,535.
 fn syntax_error(source: &str, location: &Location, errors: &ParseErrors) -> Diagnostic {
-    if errors.errors.iter().any(|error| error.msg.starts_with("Recursion limit") || is_recursion(error)) {
+    if errors.errors.iter().any(|error| error.msg.contains("Recursion limit")) {
         return too_deep(location);
     }
     let Some(error) = errors.errors.first() else {
@@ -103,11 +104,7 @@ fn syntax_error(source: &str, location: &Location, errors: &ParseErrors) -> Diag
     };
     let offset = offset_of(source, error.pos.0, error.pos.1);
     let message = if source.trim().is_empty() { "the expression is empty".to_owned() } else { tidy(&error.msg) };
-    Diagnostic::error("cel-syntax", message).at(&place(location, source, offset))
-}
-
-fn is_recursion(error: &ParseError) -> bool {
-    error.source.as_ref().is_some_and(|source| source.to_string().contains("Recursion limit"))
+    Diagnostic::error("cel-syntax", message).at(&place(location, source, offset, 1))
 }
 
 fn too_deep(location: &Location) -> Diagnostic {
@@ -115,10 +112,13 @@ fn too_deep(location: &Location) -> Diagnostic {
 }
 
 fn report(finding: Finding, source: &str, location: &Location, positions: &SourceInfo) -> Diagnostic {
-    let offset = positions.offset_for(finding.node).and_then(|(start, _)| usize::try_from(start).ok());
-    // The parser counts characters.
-    let offset = offset.map_or(0, |count| source.char_indices().nth(count).map_or(source.len(), |(offset, _)| offset));
-    let problem = Diagnostic::error(finding.category, finding.message).at(&place(location, source, offset));
+    let mut offset = positions.offset_for(finding.node).and_then(|(start, _)| usize::try_from(start).ok()).unwrap_or(0);
+    let name = finding.function.as_deref().and_then(|name| name.rsplit('.').next()).unwrap_or("");
+    if source.get(..offset).is_some_and(|before| before.ends_with(name)) {
+        offset -= name.len();
+    }
+    let at = place(location, source, offset, name.len().max(1));
+    let problem = Diagnostic::error(finding.category, finding.message).at(&at);
     match finding.meant {
         Some(meant) => problem.suggest(format!("did you mean `{meant}`?")),
         None => problem,
@@ -152,9 +152,9 @@ fn offset_of(source: &str, line: isize, column: isize) -> usize {
     line_start + rest.char_indices().nth(before(column)).map_or(rest.trim_end().len(), |(offset, _)| offset)
 }
 
-/// The place of a byte of the source in the document. The document's text may be indented where the source is not; if
+/// The place of some bytes of the source in the document. The document's text may be indented where the source is not; if
 /// it cannot be followed, the place is that of the whole expression.
-fn place(location: &Location, source: &str, offset: usize) -> Location {
+fn place(location: &Location, source: &str, offset: usize, length: usize) -> Location {
     let text = location.text();
     let before = source.get(..offset).unwrap_or(source);
     let line = before.matches('\n').count();
@@ -167,6 +167,8 @@ fn place(location: &Location, source: &str, offset: usize) -> Location {
     }
     let Some(indentation) = text_line.find(source_line) else { return location.clone() };
     let line_start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
-    let length = source_line.get(column..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+    // At least to the end of the first character, at most to the end of the line.
+    let rest = source_line.get(column..).unwrap_or("");
+    let length = (length..=rest.len()).find(|end| rest.is_char_boundary(*end)).unwrap_or(rest.len());
     location.part(line_start + indentation + column, length)
 }

@@ -96,12 +96,10 @@ fn list_to_json(list: &CelList<'_>, depth: usize) -> Result<Value, EvaluationErr
 }
 
 fn map_to_json(map: &CelMap<'_>, depth: usize) -> Result<Value, EvaluationError> {
-    let mut sorted: Vec<_> = map.inner().iter().collect();
-    sorted.sort_by(|(left, _), (right, _)| left.cmp(right));
-    let mut entries = Map::with_capacity(sorted.len());
-    for (key, value) in sorted {
+    let mut entries = Map::with_capacity(map.inner().len());
+    for (key, value) in sorted_entries(map) {
         let CelMapKey::String(key) = key else { return Err(fatal("the keys of a mapping have to be text")) };
-        match to_json_at(value.as_ref(), depth) {
+        match to_json_at(value, depth) {
             Err(EvaluationError::Omitted) => {}
             value => {
                 entries.insert(key.inner().to_owned(), value?);
@@ -109,6 +107,13 @@ fn map_to_json(map: &CelMap<'_>, depth: usize) -> Result<Value, EvaluationError>
         }
     }
     Ok(Value::Object(entries))
+}
+
+/// The entries of a map in the order of their keys.
+pub(super) fn sorted_entries<'a, 'v>(map: &'a CelMap<'v>) -> Vec<(&'a CelMapKey<'v>, &'a (dyn Val + 'v))> {
+    let mut entries: Vec<_> = map.inner().iter().map(|(key, value)| (key, value.as_ref())).collect();
+    entries.sort_unstable_by_key(|(key, _)| *key);
+    entries
 }
 
 fn other_to_json(value: &dyn Val) -> Result<Value, EvaluationError> {

@@ -2,7 +2,7 @@
 
 use super::functions;
 use super::macros;
-use super::types::Signature;
+use super::types::{Signature, StaticType};
 use crate::graph::diagnostic;
 use cel::common::functions::Function;
 use cel::common::types::DYN_TYPE;
@@ -57,14 +57,14 @@ impl Library {
     /// Adds a function by its signature: `json.marshal(dyn) -> string`.
     pub(super) fn function(&mut self, signature: &'static str, function: Function) -> Result<(), String> {
         let signature = self.known_function(signature)?;
-        let parameters = signature.parameters.iter().map(|parameter| parameter.to_cel()).collect();
+        let parameters = signature.parameters.iter().map(StaticType::to_cel).collect();
         self.env.add_overload(signature.name, &id(&signature), parameters, function).map_err(|error| error.to_string())
     }
 
     /// Adds a method by its signature: `string.find(string) -> string`.
     pub(super) fn method(&mut self, signature: &'static str, function: Function) -> Result<(), String> {
         let signature = self.known_method(signature)?;
-        let mut parameters = signature.parameters.iter().map(|parameter| parameter.to_cel());
+        let mut parameters = signature.parameters.iter().map(StaticType::to_cel);
         let receiver = parameters.next().ok_or_else(|| malformed(signature.name))?;
         let result = self.env.add_member_overload(signature.name, &id(&signature), receiver, parameters.collect(), function);
         result.map_err(|error| error.to_string())
@@ -101,7 +101,7 @@ fn malformed(signature: &str) -> String {
 
 /// What tells overloads apart.
 fn id(signature: &Signature) -> String {
-    let parameters: Vec<String> = signature.parameters.iter().map(|parameter| parameter.to_string()).collect();
+    let parameters: Vec<String> = signature.parameters.iter().map(ToString::to_string).collect();
     format!("{}({})", signature.name, parameters.join(","))
 }
 
@@ -131,7 +131,7 @@ impl Signatures {
         let others = if is_method { &self.functions } else { &self.methods };
         macro_call.or_else(|| {
             let signature = others.get(name)?.first()?;
-            let parameters: Vec<String> = signature.parameters.iter().map(|parameter| parameter.to_string()).collect();
+            let parameters: Vec<String> = signature.parameters.iter().map(ToString::to_string).collect();
             Some(match parameters.split_first() {
                 Some((receiver, rest)) if !is_method => format!("{receiver}.{name}({})", rest.join(", ")),
                 _ => format!("{name}({})", parameters.join(", ")),

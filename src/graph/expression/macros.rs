@@ -73,7 +73,8 @@ fn has(builder: &mut Builder<'_, '_>, arguments: &mut Vec<IdedExpr>) -> Expansio
     Ok(Some(builder.method(optional, "hasValue", Vec::new())))
 }
 
-/// `string(x)`: `string(@text(x))`. Declined for its own expansion, which the parser does not see again.
+/// `string(x)`: `string(@text(x))`.
+#[allow(clippy::unnecessary_wraps)] // what macros answer
 fn text(builder: &mut Builder<'_, '_>, arguments: &mut Vec<IdedExpr>) -> Expansion {
     let Some(argument) = arguments.pop() else { return Ok(None) };
     let argument = builder.call(TEXT, vec![argument]);

@@ -39,8 +39,12 @@ pub struct Expression {
     program: Arc<Program>,
 }
 
+/// The function that every expression is an argument of: it turns the value into JSON.
+const RESULT: &str = "@result_of";
+
 /// What evaluation needs of an expression.
 struct Program {
+    /// The call of [`RESULT`].
     tree: IdedExpr,
     result: StaticType,
 }
@@ -105,8 +109,8 @@ impl Expression {
             }
         }
         // On this very stack, whichever it is: compilation refuses trees that are too deep for it.
-        let result = cel::Value::resolve_val(&self.program.tree, &context).map_err(failure::classify)?;
-        convert::to_json(result.as_ref())
+        let value = cel::Value::resolve(&self.program.tree, &context).map_err(failure::classify)?;
+        functions::take_result(&value)
     }
 
     /// What the value is called, if it is certain without a schema that it is no text.

@@ -121,14 +121,13 @@ impl Walker<'_> {
         self.scope.truncate(outer);
     }
 
-    fn note(&mut self, mut read: Read) {
+    fn note(&mut self, read: Read) {
         // A leading dot skips the variables of comprehensions.
         if let Some(absolute) = read.root.strip_prefix('.') {
-            read.root = absolute.to_owned();
-        } else if self.scope.contains(&read.root) || read.root.starts_with(['@', '#']) {
-            return;
+            self.reads.insert(Read { root: absolute.to_owned(), ..read });
+        } else if !self.scope.contains(&read.root) && !read.root.starts_with(['@', '#']) {
+            self.reads.insert(read);
         }
-        self.reads.insert(read);
     }
 }
 

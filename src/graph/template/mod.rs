@@ -81,7 +81,9 @@ impl Template {
             })),
             TemplateValue::Sequence(items) => {
                 path.push_str("[]");
-                items.iter().for_each(|item| item.collect_expressions(path, found));
+                for item in items {
+                    item.collect_expressions(path, found);
+                }
             }
             TemplateValue::Mapping(entries) => {
                 for (key, value) in entries {

@@ -131,10 +131,8 @@ fn limits_are_kept() {
     assert_eq!(problems(&blocks), ["yaml-too-large "]);
     let blocks: String = (0..1_000).map(|depth| " ".repeat(depth) + "a:\n").collect();
     assert_eq!(problems(&blocks), ["yaml-too-complex 101:101"]);
-    let mut bomb = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x]\n");
-    for level in 1..9 {
-        bomb += &format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); 9].join(","));
-    }
+    let level = |level: usize| format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); 9].join(","));
+    let bomb = format!("a0: &a0 [x,x,x,x,x,x,x,x,x]\n{}", (1..9).map(level).collect::<String>());
     assert!(problems(&bomb)[0].starts_with("yaml-too-complex"));
 }
 

@@ -1,5 +1,6 @@
 //! What the macros of comprehensions call: maps in the order of their keys, so that nothing depends on chance.
 
+use super::super::convert::sorted_entries;
 use super::super::environment::Library;
 use super::super::failure::unexpected;
 use super::super::macros::{MAP_OF_ENTRIES, MAP_OF_PAIRS, PAIRS, RANGE};
@@ -19,7 +20,7 @@ pub(super) fn register(library: &mut Library) -> Result<(), String> {
 fn range<'b, 'v>(mut arguments: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     let value = argument(&arguments, 0)?;
     if let Some(map) = value.downcast_ref::<CelMap<'_>>() {
-        return Ok(list_value(sorted(map).into_iter().map(|(key, _)| key.inner().clone_as_boxed()).collect()));
+        return Ok(list_value(sorted_entries(map).into_iter().map(|(key, _)| key.inner().clone_as_boxed()).collect()));
     }
     expect_list(value)?;
     Ok(arguments.swap_remove(0))
@@ -27,26 +28,21 @@ fn range<'b, 'v>(mut arguments: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
 
 fn pairs<'b, 'v>(arguments: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     let value = argument(&arguments, 0)?;
-    let pair = |key: Box<dyn Val + 'v>, value: &Box<dyn Val + 'v>| -> Box<dyn Val + 'v> {
+    let pair = |key: Box<dyn Val + 'v>, value: &(dyn Val + 'v)| -> Box<dyn Val + 'v> {
         Box::new(CelList::from(vec![key, value.clone_as_boxed()]))
     };
     if let Some(map) = value.downcast_ref::<CelMap<'_>>() {
-        return Ok(list_value(sorted(map).into_iter().map(|(key, value)| pair(key.inner().clone_as_boxed(), value)).collect()));
+        return Ok(list_value(
+            sorted_entries(map).into_iter().map(|(key, value)| pair(key.inner().clone_as_boxed(), value)).collect(),
+        ));
     }
     expect_list(value)?;
     let items = list(&arguments, 0)?.iter().enumerate();
-    Ok(list_value(items.map(|(index, item)| pair(Box::new(CelInt::from(length(index))), item)).collect()))
+    Ok(list_value(items.map(|(index, item)| pair(Box::new(CelInt::from(length(index))), item.as_ref())).collect()))
 }
 
 fn expect_list(value: &CowVal<'_, '_>) -> Result<(), ExecutionError> {
     if value.downcast_ref::<CelList<'_>>().is_some() { Ok(()) } else { Err(unexpected(value.get_type(), "list or map")) }
-}
-
-/// The entries of a map in the order of their keys.
-pub(super) fn sorted<'a, 'v>(map: &'a CelMap<'v>) -> Vec<(&'a CelMapKey<'v>, &'a Box<dyn Val + 'v>)> {
-    let mut entries: Vec<_> = map.inner().iter().collect();
-    entries.sort_by(|(left, _), (right, _)| left.cmp(right));
-    entries
 }
 
 fn map_of_pairs<'b, 'v>(arguments: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
@@ -65,7 +61,7 @@ fn map_of_entries<'b, 'v>(arguments: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
         let Some(entries) = item.downcast_ref::<CelMap<'v>>() else {
             return Err(failed("transformMapEntry", format!("the result has to be a map, it is {}", item.get_type().name())));
         };
-        for (key, value) in sorted(entries) {
+        for (key, value) in sorted_entries(entries) {
             if map.insert(key.clone(), value.clone_as_boxed()).is_some() {
                 return Err(failed("transformMapEntry", "a key comes twice"));
             }

@@ -18,8 +18,8 @@ pub(super) fn register(library: &mut Library) -> Result<(), String> {
     library.function("ip.isCanonical(string) -> bool", is_canonical)?;
     library.function("string(net.IP) -> string", write)?;
     library.method("net.IP.family() -> int", family)?;
-    library.method("net.IP.isUnspecified() -> bool", |arguments| test(&arguments, |ip| ip.is_unspecified()))?;
-    library.method("net.IP.isLoopback() -> bool", |arguments| test(&arguments, |ip| ip.is_loopback()))?;
+    library.method("net.IP.isUnspecified() -> bool", |arguments| test(&arguments, IpAddr::is_unspecified))?;
+    library.method("net.IP.isLoopback() -> bool", |arguments| test(&arguments, IpAddr::is_loopback))?;
     library.method("net.IP.isLinkLocalMulticast() -> bool", |arguments| test(&arguments, is_link_local_multicast))?;
     library.method("net.IP.isLinkLocalUnicast() -> bool", |arguments| test(&arguments, is_link_local_unicast))?;
     library.method("net.IP.isGlobalUnicast() -> bool", |arguments| test(&arguments, is_global_unicast))

@@ -54,6 +54,7 @@ mod optionals;
 mod quantity;
 mod random;
 mod regex;
+mod result;
 mod runtime;
 mod semver;
 mod standard;
@@ -73,6 +74,7 @@ type Outcome<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 /// Adds all libraries.
 pub(super) fn register(library: &mut Library) -> Result<(), String> {
     standard::register(library)?;
+    result::register(library)?;
     comprehensions::register(library)?;
     double_text::register(library)?;
     optionals::register(library)?;
@@ -90,6 +92,8 @@ pub(super) fn register(library: &mut Library) -> Result<(), String> {
     omit::register(library)?;
     runtime::register(library)
 }
+
+pub(super) use result::take as take_result;
 
 /// Whether a value is that of `omit()`.
 pub(super) fn is_omitted(value: &dyn Val) -> bool {

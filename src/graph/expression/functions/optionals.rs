@@ -14,14 +14,14 @@ pub(super) fn register(library: &mut Library) -> Result<(), String> {
 }
 
 fn first<'b, 'v>(arguments: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
-    Ok(optional(list(&arguments, 0)?.first()))
+    Ok(optional(list(&arguments, 0)?.first().map(|item| &**item)))
 }
 
 fn last<'b, 'v>(arguments: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
-    Ok(optional(list(&arguments, 0)?.last()))
+    Ok(optional(list(&arguments, 0)?.last().map(|item| &**item)))
 }
 
-fn optional<'b, 'v>(value: Option<&Box<dyn Val + 'v>>) -> CowVal<'b, 'v> {
+fn optional<'b, 'v>(value: Option<&(dyn Val + 'v)>) -> CowVal<'b, 'v> {
     CowVal::owned(value.map_or_else(CelOptional::none, |value| CelOptional::of(value.clone_as_boxed())))
 }
 
@@ -30,7 +30,7 @@ fn unwrap<'b, 'v>(arguments: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     let mut values = Vec::new();
     for item in list(&arguments, 0)? {
         let optional = item.downcast_ref::<CelOptional<'v>>().ok_or_else(|| unexpected(item.get_type(), "optional"))?;
-        values.extend(optional.option().map(|value| value.clone_as_boxed()));
+        values.extend(optional.option().map(Val::clone_as_boxed));
     }
     Ok(list_value(values))
 }

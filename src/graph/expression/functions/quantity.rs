@@ -42,7 +42,7 @@ fn parse(text: &str) -> Option<i128> {
     let end = text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
     let (number, suffix) = text.split_at(end);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let is_number = !(whole.is_empty() && fraction.is_empty()) && !fraction.contains('.');
+    let is_number = number.bytes().any(|byte| byte != b'.') && !fraction.contains('.');
     let (factor, exponent) = scale(suffix).filter(|_| is_number)?;
     let digits = format!("{whole}{fraction}");
     let exponent = exponent.checked_add(9)?.checked_sub(i32::try_from(fraction.len()).ok()?)?;

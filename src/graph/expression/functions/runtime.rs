@@ -71,9 +71,9 @@ fn new_condition<'b, 'v>(arguments: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
 /// The condition of a type in an object's status; one with empty texts if there is none.
 fn condition<'b, 'v>(arguments: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     let (object, wanted) = (map(&arguments, 0)?, text(&arguments, 1)?);
-    let status = entry(object, "status").and_then(|status| status.downcast_ref::<CelMap<'_>>());
-    let conditions = status.and_then(|status| entry(status, "conditions")).and_then(|value| value.downcast_ref::<CelList<'_>>());
-    let found = conditions.into_iter().flat_map(|conditions| conditions.inner()).find_map(|condition| {
+    let status = entry(object, "status").and_then(<dyn Val>::downcast_ref::<CelMap<'_>>);
+    let conditions = status.and_then(|status| entry(status, "conditions")).and_then(<dyn Val>::downcast_ref::<CelList<'_>>);
+    let found = conditions.into_iter().flat_map(CelList::inner).find_map(|condition| {
         let condition = condition_of(condition.downcast_ref::<CelMap<'_>>()?);
         (condition.get("type").map(String::as_str) == Some(wanted)).then_some(condition)
     });
@@ -86,7 +86,7 @@ fn entry<'a, 'v>(map: &'a CelMap<'v>, key: &'static str) -> Option<&'a (dyn Val 
 
 /// The texts of a condition.
 fn condition_of(map: &CelMap<'_>) -> HashMap<&'static str, String> {
-    let text_of = |key| entry(map, key).and_then(|value| value.downcast_ref::<CelString<'_>>());
+    let text_of = |key| entry(map, key).and_then(<dyn Val>::downcast_ref::<CelString<'_>>);
     KEYS.into_iter().filter_map(|key| Some((key, text_of(key)?.inner().to_owned()))).collect()
 }
 
