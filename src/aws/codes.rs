@@ -139,14 +139,15 @@ impl Refused<'_> {
             ErrorClass::Throttled
         } else if self.is_held_address() {
             ErrorClass::NotYet
-        } else if CREDENTIALS.contains(&code) {
+        } else if is_credentials(code) {
             ErrorClass::Credentials
         } else if DENIED.contains(&code) {
             ErrorClass::Denied
         } else if is_quota(code) {
             ErrorClass::Quota
         } else if is_not_found(code) {
-            self.not_found()
+            // Of an object that was made a moment ago it may mean `NotYet`: that is the recorder's to know.
+            ErrorClass::NotFound
         } else if ALREADY_EXISTS.contains(&code) || self.is_taken() {
             ErrorClass::AlreadyExists
         } else if NOT_YET.contains(&code) || self.is_passing() {
@@ -175,20 +176,6 @@ impl Refused<'_> {
         self.code == "AuthFailure" && self.operation == "ReleaseAddress"
     }
 
-    /// A call that makes or joins things names objects that have to be there: those that were made a moment ago may not
-    /// be visible yet. For reads and removals NotFound means what it says.
-    fn not_found(&self) -> ErrorClass {
-        let joins = ["Associate", "Attach", "Create", "Modify", "Replace"].iter().any(|verb| self.operation.starts_with(verb));
-        let replaced = matches!(self.code, "InvalidRoute.NotFound" | "InvalidAssociationID.NotFound");
-        let ec2 = self.code.ends_with("NotFound") && !replaced;
-        // EKS and IAM say the same code for a missing cluster, policy and role: the message tells them apart.
-        let fresh = self.message.contains("principalArn could not be found") || self.message.contains("role with name");
-        let writes = !["Get", "List", "Describe", "Delete", "Detach", "Remove", "Untag", "Disassociate"]
-            .iter()
-            .any(|verb| self.operation.starts_with(verb));
-        if (joins && ec2) || (writes && fresh) { ErrorClass::NotYet } else { ErrorClass::NotFound }
-    }
-
     /// EKS's `ResourceInUseException` of a create call: the name is taken, unless the message speaks of an operation.
     fn is_taken(&self) -> bool {
         self.code == "ResourceInUseException" && self.operation.starts_with("Create") && !contains_any(self.message, IN_PROGRESS)
@@ -208,6 +195,11 @@ impl Refused<'_> {
     fn is_missing_role(&self) -> bool {
         self.message.contains("does not exist") && self.message.to_lowercase().contains("role")
     }
+}
+
+/// Whether a code speaks of the credentials with which a call was signed.
+pub(super) fn is_credentials(code: &str) -> bool {
+    CREDENTIALS.contains(&code)
 }
 
 fn is_quota(code: &str) -> bool {
@@ -261,17 +253,8 @@ mod tests {
         ("DescribeCluster", "ResourceNotFoundException", "No cluster found for name: x.", 404, NotFound),
         ("CreateAddon", "ResourceNotFoundException", "No cluster found for name: x.", 404, NotFound),
         ("DeleteAccessEntry", "ResourceNotFoundException", "The specified principalArn could not be found.", 404, NotFound),
-        // not visible yet
-        ("CreateSubnet", "InvalidVpcID.NotFound", "", 400, NotYet),
-        ("CreateTags", "InvalidVpcID.NotFound", "", 400, NotYet),
-        ("AttachInternetGateway", "InvalidInternetGatewayID.NotFound", "", 400, NotYet),
-        ("AssociateRouteTable", "InvalidRouteTableID.NotFound", "", 400, NotYet),
-        ("CreateNatGateway", "InvalidAllocationID.NotFound", "", 400, NotYet),
-        ("ReplaceRoute", "NatGatewayNotFound", "", 400, NotYet),
-        ("ModifyVpcAttribute", "InvalidVpcID.NotFound", "", 400, NotYet),
-        ("AttachRolePolicy", "NoSuchEntity", "The role with name x cannot be found.", 404, NotYet),
-        ("PutRolePolicy", "NoSuchEntity", "The role with name x cannot be found.", 404, NotYet),
-        ("AssociateAccessPolicy", "ResourceNotFoundException", "The specified principalArn could not be found.", 404, NotYet),
+        ("CreateSubnet", "InvalidVpcID.NotFound", "", 400, NotFound),
+        ("AssociateAccessPolicy", "ResourceNotFoundException", "The specified principalArn could not be found.", 404, NotFound),
         // there already
         ("CreateRole", "EntityAlreadyExists", "Role with name x already exists.", 409, AlreadyExists),
         ("CreateCluster", "ResourceInUseException", "Cluster already exists with name: x", 409, AlreadyExists),

@@ -141,21 +141,22 @@ pub(crate) fn never_connected(error: &(dyn Error + 'static)) -> bool {
 
 /// No usable credentials: the call was not made. What STS said counts more than what the SDK makes of it.
 fn credentials(error: &(dyn Error + 'static)) -> Option<CallError> {
-    let cause = chain(error).find(|cause| cause.is::<CredentialsError>())?;
-    let missing = matches!(cause.downcast_ref(), Some(CredentialsError::CredentialsNotLoaded(_)));
-    if let Some(refused) = chain(cause).find_map(<dyn Error>::downcast_ref::<SdkError<AssumeRoleError, HttpResponse>>) {
+    if let Some(refused) = chain(error).find_map(<dyn Error>::downcast_ref::<SdkError<AssumeRoleError, HttpResponse>>) {
         return Some(assume_role(refused));
     }
-    let text = text(cause);
-    let (class, code) = if never_connected(cause) {
-        (ErrorClass::NotYet, "Unreachable")
-    } else if text.contains("expired") {
-        (ErrorClass::Credentials, "ExpiredToken")
-    } else if missing {
-        (ErrorClass::Credentials, "NoCredentials")
-    } else {
-        (ErrorClass::Credentials, "InvalidCredentials")
+    let text = text(error);
+    let cause = chain(error).find_map(<dyn Error>::downcast_ref::<CredentialsError>);
+    let (class, code) = match cause {
+        Some(cause) if never_connected(cause) => (ErrorClass::NotYet, "Unreachable"),
+        Some(_) if text.contains("expired") => (ErrorClass::Credentials, "ExpiredToken"),
+        Some(CredentialsError::CredentialsNotLoaded(_)) => (ErrorClass::Credentials, "NoCredentials"),
+        Some(_) => (ErrorClass::Credentials, "InvalidCredentials"),
+        // The SDK has no types for these two.
+        None if text.contains("no identity resolver") => (ErrorClass::Credentials, "NoCredentials"),
+        None if text.contains("identity resolver timed out") => (ErrorClass::NotYet, "Unreachable"),
+        None => return None,
     };
+    let cause = cause.map_or(error, |cause| cause);
     Some(failure("sts", "credentials", class, code, cause))
 }
 
@@ -228,7 +229,7 @@ mod tests {
     }
 
     async fn simulated(reply: Reply) -> CallError {
-        let timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(60)).build();
+        let timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_mins(1)).build();
         create_vpc(config().http_client(Simulated::new(move |_| reply.clone())).timeout_config(timeouts)).await
     }
 

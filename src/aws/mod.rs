@@ -4,7 +4,9 @@
 //! inside is private. Readers keep the SDK's standard retry. Writers make one attempt, and each of their methods
 //! consumes a [`Permit`](crate::state::journal::Permit): a change without a record does not compile.
 
+pub mod arn;
 mod batch;
+mod clients;
 mod codes;
 pub mod ec2;
 pub mod eks;
@@ -14,8 +16,10 @@ pub mod identity;
 pub mod limits;
 mod lookups;
 mod operations;
-mod redact;
+pub(crate) mod redact;
+mod refusals;
 pub mod sessions;
 #[cfg(test)]
 mod simulated;
+pub mod sts;
 pub mod tags;

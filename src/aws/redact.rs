@@ -10,7 +10,7 @@ fn is_boundary(letter: char) -> bool {
 const PARAMETERS: [&str; 5] = ["X-Amz-Security-Token=", "X-Amz-Signature=", "X-Amz-Credential=", "Signature=", "Credential="];
 
 /// A message with everything that looks like a key, a token or a signature replaced by `…`.
-pub fn redact(message: &str) -> String {
+pub(crate) fn redact(message: &str) -> String {
     let mut clean = String::with_capacity(message.len());
     let mut previous = "";
     let mut rest = message;

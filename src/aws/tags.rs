@@ -4,6 +4,7 @@ use crate::kinds::kind::{Marks, Owner, Subject};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher;
 
 /// Key of the tag that holds the lineage of the state.
 pub const LINEAGE: &str = "fleetctl:lineage";
@@ -76,7 +77,7 @@ pub fn value(text: &str) -> String {
     if text.chars().count() <= LONGEST_VALUE {
         return text.to_owned();
     }
-    let hash: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = Sha256::digest(text).iter().fold(String::new(), |hash, byte| hash + &format!("{byte:02x}"));
     let beginning: String = text.chars().take(LONGEST_VALUE - hash.len() - 1).collect();
     format!("{beginning}={hash}")
 }
@@ -182,7 +183,7 @@ pub fn of_iam(tags: &[aws_sdk_iam::types::Tag]) -> Tags {
 }
 
 /// Tags as EKS gives them.
-pub fn of_eks(tags: Option<&HashMap<String, String>>) -> Tags {
+pub fn of_eks<S: BuildHasher>(tags: Option<&HashMap<String, String, S>>) -> Tags {
     tags.into_iter().flatten().map(owned).collect()
 }
 
@@ -270,7 +271,7 @@ mod tests {
         assert_eq!(of_ec2(&to_ec2(&some)), some);
         assert_eq!(of_iam(&to_iam(&some)), some);
         assert_eq!(of_eks(Some(&to_eks(&some))), some);
-        assert_eq!(of_eks(None), Tags::new());
+        assert_eq!(of_eks(None::<&HashMap<_, _>>), Tags::new());
         let specification = to_ec2_specification(aws_sdk_ec2::types::ResourceType::Vpc, &some);
         assert_eq!(of_ec2(specification.tags()), some);
     }

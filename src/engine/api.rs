@@ -6,6 +6,7 @@ use super::report::{EngineError, InstanceStatus, RunReport};
 use super::stop::Stop;
 use super::work::Work;
 use crate::argocd::settings::ArgoCdSettings;
+pub use crate::aws::identity::AccountSettings;
 use crate::aws::sessions::Sessions;
 use crate::graph::definition::Definitions;
 use crate::graph::documents::Documents;
@@ -37,23 +38,6 @@ pub struct EngineSettings {
     pub parallelism: usize,
     /// Absence of an object that was just made counts after this long.
     pub visibility_window: Duration,
-}
-
-/// Settings of one account.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AccountSettings {
-    /// The role's ARN; or else see `role_name`.
-    pub role_arn: Option<String>,
-    /// The role's name (with path, if it has one) in that account.
-    pub role_name: Option<String>,
-    /// External id of that role, whoever names it.
-    pub external_id: Option<String>,
-    /// Session name; default `fleetctl-<instance>`.
-    pub session_name: Option<String>,
-    /// Length of a session.
-    pub duration: Option<Duration>,
-    /// Region in which STS is called; default: the caller's.
-    pub sts_region: Option<String>,
 }
 
 /// Whether and how clusters are registered.

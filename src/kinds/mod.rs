@@ -6,6 +6,7 @@ pub mod addon;
 pub mod catalog;
 pub mod cluster;
 pub mod compare;
+pub mod ec2;
 mod eks;
 pub mod kind;
 pub mod pod_identity_association;

@@ -64,9 +64,9 @@ pub(super) fn fault(service: &'static str, operation: &'static str, code: &str, 
     CallError { service, operation, class: ErrorClass::Final, code: code.to_owned(), message, request_id: None }
 }
 
-/// AWS answered without the object that its API promises.
+/// AWS answered without the object that its API promises: nobody knows whether it is there.
 pub(super) fn empty_answer(service: &'static str, operation: &'static str) -> CallError {
-    fault(service, operation, "EmptyAnswer", "the answer does not hold the object".to_owned())
+    fault(service, operation, "EmptyAnswer", "the answer does not hold the object".to_owned()).meaning(ErrorClass::Unclear)
 }
 
 /// The `spec` of an object, typed. Unknown fields are an error.
