@@ -30,10 +30,10 @@ class Release:
         return paths.LOCAL / f"venv-{self.version}"
 
 
-# 2026.3.0 uses syntax of Python 3.12, whatever its metadata says; the older one is for those who only have 3.10 or 3.11.
+# 2026.3.0 imports what only Python 3.13 has, and 4.13.1 what only 3.11 has, whatever their metadata say.
 RELEASES = (
-    Release("2026.3.0", ((3, 13), (3, 12))),
-    Release("4.13.1", ((3, 11), (3, 10))),
+    Release("2026.3.0", ((3, 13),)),
+    Release("4.13.1", ((3, 12), (3, 11))),
 )
 
 # Where LocalStack looks for what was built ahead, below its FILESYSTEM_ROOT.
@@ -61,7 +61,7 @@ def _choose(wanted: str | None) -> tuple[Release, str]:
         for version in release.pythons:
             if version in found:
                 return release, found[version]
-    raise InstallError("no Python 3.10 to 3.13 with the venv module in PATH or ~/.pyenv")
+    raise InstallError("no Python 3.11 to 3.13 with the venv module in PATH or ~/.pyenv")
 
 
 def _candidates() -> list[str]:

@@ -9,8 +9,8 @@ use super::eks::{self, fresh_role};
 use super::kind::{Cloud, FieldChange, GoesWith, Kind, Observed, Readers, Readiness, StepError, Subject, Typical};
 use super::recorder::{Created, Recorder};
 use super::shared::{
-    create, create_asking, creation, empty_answer, iam_arn, metadata, moment, name, only_known, present, removal, required, spec,
-    tags_as_map, without_nulls,
+    create, create_asking, creation, empty_answer, fault, iam_arn, metadata, moment, name, only_known, present, removal,
+    required, spec, tags_as_map, without_nulls,
 };
 use super::tags;
 use super::values::{Checker, one_of};
@@ -130,7 +130,7 @@ fn association(association: &Association) -> Result<AddonPodIdentityAssociations
     let account = required(association.service_account.as_ref(), "spec.podIdentityAssociations[].serviceAccount")?;
     let role = required(association.role_arn.as_ref(), "spec.podIdentityAssociations[].roleARN")?;
     let built = AddonPodIdentityAssociations::builder().service_account(account).role_arn(role).build();
-    built.map_err(|_| StepError::Refused(empty_answer("eks", "CreateAddon")))
+    built.map_err(|error| StepError::Refused(fault("eks", "CreateAddon", "InvalidSpec", error.to_string())))
 }
 
 async fn make(cloud: &Cloud, recorder: &Recorder, subject: &Subject, desired: &Value) -> Result<(Record, Observed), StepError> {

@@ -1,7 +1,7 @@
 //! The list of kinds: what the graph language sees of them, and where the engine finds them.
 
 use super::kind::Kind;
-use super::{ec2, schemas};
+use super::{access_entry, addon, cluster, ec2, pod_identity_association, role, schemas};
 use crate::graph::catalog::{
     Catalog, Field, ImpliedEdge, ImpossibleValue, KindDescription, Production, Reference, Scope, Support,
 };
@@ -17,6 +17,11 @@ static CARRIED_OUT: &[&dyn Kind] = &[
     &ec2::nat_gateway::NatGateway,
     &ec2::elastic_ip_address::ElasticIpAddress,
     &ec2::route_table::RouteTable,
+    &role::Role,
+    &cluster::Cluster,
+    &addon::Addon,
+    &access_entry::AccessEntry,
+    &pod_identity_association::PodIdentityAssociation,
 ];
 
 /// Kinds that have a schema and nobody to carry them out.
