@@ -1,4 +1,5 @@
 //! The command line: clap's types. The doc comments are the help text.
+#![expect(clippy::doc_markdown, reason = "help text shows backticks as they are")]
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -235,6 +236,12 @@ mod tests {
         place.render_long_help().to_string()
     }
 
+    /// Help without what all commands have in common.
+    fn own_help(path: &[&str]) -> String {
+        let text = help(path);
+        text.split("Common options:").next().unwrap_or_default().trim_end().to_owned()
+    }
+
     #[test]
     fn the_definition_is_consistent() {
         Arguments::command().debug_assert();
@@ -261,41 +268,249 @@ mod tests {
 
     #[test]
     fn help_of_the_program() {
-        insta::assert_snapshot!(help(&[]), @"");
+        insta::assert_snapshot!(help(&[]), @"
+        Provisions fleets of Amazon EKS clusters from kro graph definitions, calling AWS directly
+
+        Usage: fleetctl [OPTIONS] <COMMAND>
+
+        Commands:
+          validate  Check documents and graph definitions, without credentials and without any call
+          plan      Show what apply would change, and change nothing
+          apply     Make AWS what the documents say
+          destroy   Remove everything that an instance has made
+          status    Show what is recorded, without any call
+          graph     Show the resources of instances, their order and what they need of each other, without
+                    any call
+          config    Show the settings
+          version   Show the version
+          help      Print this message or the help of the given subcommand(s)
+
+        Options:
+          -h, --help
+                  Print help (see a summary with '-h')
+
+          -V, --version
+                  Print version
+
+        Common options:
+              --graphs <DIR>
+                  Folder with graph definitions; otherwise ./graphs if it holds any, otherwise the built-in
+                  ones [env: FLEETCTL_GRAPHS]
+
+              --state <DIR>
+                  Folder with state; otherwise ./state [env: FLEETCTL_STATE]
+
+          -o, --output <FORM>
+                  Form of the results; otherwise text [env: FLEETCTL_OUTPUT]
+
+                  Possible values:
+                  - text: For people
+                  - json: For programs: one object, or one event a line for apply and destroy
+
+          -y, --yes
+                  Do not ask before apply and destroy [env: FLEETCTL_YES]
+
+              --parallelism <NUMBER>
+                  Most steps at one time; otherwise 32 [env: FLEETCTL_PARALLELISM]
+
+          -q, --quiet
+                  No progress, only results and failures [env: FLEETCTL_QUIET]
+
+          -v, --verbose...
+                  More: -v lists what is unchanged and logs, -vv logs what the AWS SDK does [env:
+                  FLEETCTL_VERBOSE]
+
+              --color <WHEN>
+                  Whether to colour; otherwise auto [env: FLEETCTL_COLOR, NO_COLOR]
+
+                  Possible values:
+                  - auto:   On a terminal, unless NO_COLOR is set
+                  - always: Always
+                  - never:  Never
+
+              --config <FILE>
+                  File with settings; otherwise ./fleetctl.yaml if it is there [env: FLEETCTL_CONFIG]
+
+              --visibility-window <SECONDS>
+                  The absence of an object that was just made counts after this many seconds; otherwise 60
+                  [env: FLEETCTL_VISIBILITY_WINDOW]
+
+        Exit codes:
+          0    done; nothing to do
+          1    failed
+          2    changes (`plan --detailed-exitcode`)
+          3    incomplete: some objects could not be read or were not reached
+          4    bad input: usage, settings, documents, definitions
+          5    the state is locked by somebody else
+          6    no credentials, or the wrong account
+          130  interrupted
+        ");
     }
 
     #[test]
     fn help_of_validate() {
-        insta::assert_snapshot!(help(&["validate"]), @"");
+        insta::assert_snapshot!(own_help(&["validate"]), @"
+        Check documents and graph definitions, without credentials and without any call
+
+        Usage: fleetctl validate [OPTIONS] [FILE]...
+
+        Arguments:
+          [FILE]...
+                  Files, folders (their *.yaml and *.yml, not those of folders below) or `-` for standard
+                  input
+
+        Options:
+          -f, --file <FILE>
+                  The same as FILE; may be repeated
+
+          -h, --help
+                  Print help (see a summary with '-h')
+        ");
     }
 
     #[test]
     fn help_of_plan() {
-        insta::assert_snapshot!(help(&["plan"]), @"");
+        insta::assert_snapshot!(own_help(&["plan"]), @"
+        Show what apply would change, and change nothing
+
+        Usage: fleetctl plan [OPTIONS] [FILE]...
+
+        Arguments:
+          [FILE]...
+                  Files, folders (their *.yaml and *.yml, not those of folders below) or `-` for standard
+                  input
+
+        Options:
+          -f, --file <FILE>
+                  The same as FILE; may be repeated
+
+              --out <PLAN>
+                  Write the plan to a file, to be carried out by `fleetctl apply PLAN` as long as nothing
+                  has moved
+
+              --detailed-exitcode
+                  Exit with 2 when there are changes
+
+          -h, --help
+                  Print help (see a summary with '-h')
+        ");
     }
 
     #[test]
     fn help_of_apply() {
-        insta::assert_snapshot!(help(&["apply"]), @"");
+        insta::assert_snapshot!(own_help(&["apply"]), @"
+        Make AWS what the documents say
+
+        Usage: fleetctl apply [OPTIONS] [FILE]...
+
+        Arguments:
+          [FILE]...
+                  Files, folders (their *.yaml and *.yml, not those of folders below) or `-` for standard
+                  input
+
+        Options:
+          -f, --file <FILE>
+                  The same as FILE; may be repeated
+
+              --confirm <ADDRESS>
+                  Confirm the replacement or removal of the object at this address; may be repeated. On a
+                  terminal it is asked for
+
+          -h, --help
+                  Print help (see a summary with '-h')
+        ");
     }
 
     #[test]
     fn help_of_destroy() {
-        insta::assert_snapshot!(help(&["destroy"]), @"");
+        insta::assert_snapshot!(own_help(&["destroy"]), @"
+        Remove everything that an instance has made
+
+        Usage: fleetctl destroy [OPTIONS] [FILE|KIND/NAME]...
+
+        Arguments:
+          [FILE|KIND/NAME]...
+                  Files, folders or `-`, whose instances are destroyed; or KIND/NAME of recorded instances
+
+        Options:
+          -f, --file <FILE>
+                  A file, folder or `-`; may be repeated
+
+          -n, --namespace <NAMESPACE>
+                  Namespace of the instances that KIND/NAME names, where there are several
+
+          -h, --help
+                  Print help (see a summary with '-h')
+        ");
     }
 
     #[test]
     fn help_of_status() {
-        insta::assert_snapshot!(help(&["status"]), @"");
+        insta::assert_snapshot!(own_help(&["status"]), @"
+        Show what is recorded, without any call
+
+        Usage: fleetctl status [OPTIONS] [KIND/NAME]...
+
+        Arguments:
+          [KIND/NAME]...
+                  Only these instances
+
+        Options:
+          -n, --namespace <NAMESPACE>
+                  Only instances of this namespace
+
+          -h, --help
+                  Print help (see a summary with '-h')
+        ");
     }
 
     #[test]
     fn help_of_graph() {
-        insta::assert_snapshot!(help(&["graph"]), @"");
+        insta::assert_snapshot!(own_help(&["graph"]), @"
+        Show the resources of instances, their order and what they need of each other, without any call
+
+        Usage: fleetctl graph [OPTIONS] [FILE]...
+
+        Arguments:
+          [FILE]...
+                  Files, folders (their *.yaml and *.yml, not those of folders below) or `-` for standard
+                  input
+
+        Options:
+          -f, --file <FILE>
+                  The same as FILE; may be repeated
+
+              --dot
+                  Print a graph for Graphviz: `fleetctl graph --dot cluster.yaml | dot -Tsvg`
+
+          -h, --help
+                  Print help (see a summary with '-h')
+        ");
     }
 
     #[test]
     fn help_of_config_show() {
-        insta::assert_snapshot!(help(&["config", "show"]), @"");
+        insta::assert_snapshot!(own_help(&["config", "show"]), @"
+        Show every setting and where its value comes from
+
+        Usage: fleetctl config show [OPTIONS]
+
+        Options:
+          -h, --help
+                  Print help (see a summary with '-h')
+        ");
+    }
+
+    #[test]
+    fn help_of_version() {
+        insta::assert_snapshot!(own_help(&["version"]), @"
+        Show the version
+
+        Usage: fleetctl version [OPTIONS]
+
+        Options:
+          -h, --help
+                  Print help (see a summary with '-h')
+        ");
     }
 }

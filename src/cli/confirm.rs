@@ -100,7 +100,7 @@ mod tests {
         cluster.by_name = true;
         let plan = plan(vec![role, cluster, change(Action::Create, "vpc/vpc", "VPC")]);
         let open = unconfirmed(&[&plan], &["EksCluster/demo/eks/clusterRole".into()]);
-        insta::assert_snapshot!(by_name_hint(&open), @"");
+        insta::assert_snapshot!(by_name_hint(&open), @"what is replaced or removed has to be confirmed by name: --confirm EksCluster/demo/eks/cluster; nothing was changed");
     }
 
     #[test]

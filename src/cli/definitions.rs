@@ -13,7 +13,11 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// The definitions in the binary: file name and text.
-pub const BUILT_IN: &[(&str, &str)] = &[];
+pub const BUILT_IN: &[(&str, &str)] = &[
+    ("eks-cluster-basic.yaml", include_str!("../../graphs/eks-cluster-basic.yaml")),
+    ("eks-cluster.yaml", include_str!("../../graphs/eks-cluster.yaml")),
+    ("vpc.yaml", include_str!("../../graphs/vpc.yaml")),
+];
 
 /// What the built-in definitions are called.
 pub const BUILT_IN_SOURCE: &str = "built-in";

@@ -195,7 +195,22 @@ mod tests {
         let place = at(TEXT, "vpcc:\n    create: true");
         let error = Diagnostic::error("unknown-field", "unknown field `vpcc`").at(&place).suggest("did you mean `vpc`?");
         let warning = Diagnostic::warning("drift", "no place");
-        insta::assert_snapshot!(render(&[&error, &warning], false), @"");
+        insta::assert_snapshot!(render(&[&error, &warning], false), @"
+        fleetctl::unknown-field
+
+          × unknown field `vpcc`
+           ╭─[cluster.yaml:3:3]
+         2 │ spec:
+         3 │   vpcc:
+           ·   ─────
+         4 │     create: true
+           ╰────
+          help: did you mean `vpc`?
+
+        fleetctl::drift
+
+          ⚠ no place
+        ");
     }
 
     #[test]
@@ -209,7 +224,11 @@ mod tests {
     fn a_document_on_one_line_is_not_shown() {
         let text = format!("{{\"a\": \"{}\"}}", "x".repeat(1000));
         let error = Diagnostic::error("x", "bad").at(&at(&text, "\"a\""));
-        insta::assert_snapshot!(render(&[&error], false), @"");
+        insta::assert_snapshot!(render(&[&error], false), @"
+        fleetctl::x
+
+          × cluster.yaml:1:2: bad
+        ");
     }
 
     #[test]
@@ -226,6 +245,17 @@ mod tests {
     #[test]
     fn the_machine_form_has_every_field() {
         let error = Diagnostic::error("unknown-field", "unknown field `vpcc`").at(&at(TEXT, "vpcc"));
-        insta::assert_json_snapshot!(DiagnosticJson::from(&error), @"");
+        insta::assert_json_snapshot!(DiagnosticJson::from(&error), @r#"
+        {
+          "severity": "error",
+          "code": "fleetctl::unknown-field",
+          "category": "unknown-field",
+          "message": "unknown field `vpcc`",
+          "file": "cluster.yaml",
+          "line": 3,
+          "column": 3,
+          "suggestion": null
+        }
+        "#);
     }
 }

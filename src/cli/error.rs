@@ -28,7 +28,7 @@ pub enum CliError {
         /// The instance that it is about, where it is about one.
         instance: Option<String>,
         /// What it said.
-        error: EngineError,
+        error: Box<EngineError>,
     },
     /// A file could not be written.
     #[error("{0}")]
@@ -68,9 +68,11 @@ impl CliError {
     /// The diagnostics in it.
     pub fn diagnostics(&self) -> Vec<&Diagnostic> {
         match self {
-            Self::Settings(diagnostics)
-            | Self::Documents(diagnostics)
-            | Self::Engine { error: EngineError::Documents(diagnostics), .. } => diagnostics.iter().collect(),
+            Self::Settings(diagnostics) | Self::Documents(diagnostics) => diagnostics.iter().collect(),
+            Self::Engine { error, .. } => match &**error {
+                EngineError::Documents(diagnostics) => diagnostics.iter().collect(),
+                _ => Vec::new(),
+            },
             Self::Several(errors) => errors.iter().flat_map(Self::diagnostics).collect(),
             _ => Vec::new(),
         }
@@ -78,7 +80,7 @@ impl CliError {
 
     /// What the engine says of an instance.
     pub fn of(instance: impl Into<String>, error: EngineError) -> Self {
-        Self::Engine { instance: Some(instance.into()), error }
+        Self::Engine { instance: Some(instance.into()), error: Box::new(error) }
     }
 
     /// One error of several; a single one stays what it is.
@@ -92,7 +94,7 @@ impl CliError {
 
 impl From<EngineError> for CliError {
     fn from(error: EngineError) -> Self {
-        Self::Engine { instance: None, error }
+        Self::Engine { instance: None, error: Box::new(error) }
     }
 }
 

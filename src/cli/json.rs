@@ -3,7 +3,7 @@
 use super::diagnostics::DiagnosticJson;
 use super::error::CliError;
 use super::render_report::Afterword;
-use crate::engine::plan::{Change, Header, NotCarriedOut, Plan, Summary};
+use crate::engine::plan::{Action, Change, Header, NotCarriedOut, Plan, Summary};
 use crate::engine::report::{EngineError, InstanceStatus, RunReport};
 use serde::Serialize;
 
@@ -121,9 +121,12 @@ impl From<&CliError> for ErrorJson {
 
 fn refused(error: &CliError) -> Vec<Change> {
     match error {
-        CliError::Engine { error: EngineError::Refused(plan), .. } => {
-            plan.changes.iter().filter(|change| change.action == crate::engine::plan::Action::Refused).cloned().collect()
-        }
+        CliError::Engine { error, .. } => match &**error {
+            EngineError::Refused(plan) => {
+                plan.changes.iter().filter(|change| change.action == Action::Refused).cloned().collect()
+            }
+            _ => Vec::new(),
+        },
         CliError::Several(errors) => errors.iter().flat_map(refused).collect(),
         _ => Vec::new(),
     }
@@ -180,7 +183,7 @@ impl<'a> SummaryLine<'a> {
 mod tests {
     use super::*;
     use crate::cli::testing::{change, difference, plan};
-    use crate::engine::plan::{Action, FieldDifference};
+    use crate::engine::plan::FieldDifference;
     use crate::engine::report::End;
     use crate::graph::identity::Address;
     use serde_json::json;
@@ -194,14 +197,134 @@ mod tests {
         });
         let (first, second) = (plan(vec![create]), plan(vec![change(Action::None, "vpc/vpc", "VPC")]));
         let plans = [&first, &second];
-        insta::assert_json_snapshot!(Versioned::new(Plans::of(&plans, &[])), @"");
+        insta::assert_json_snapshot!(Versioned::new(Plans::of(&plans, &[])), @r#"
+        {
+          "version": 1,
+          "instances": [
+            {
+              "instance": "EksCluster/demo",
+              "caller": "arn:aws:sts::111111111111:assumed-role/deployer/me",
+              "targets": [
+                {
+                  "account": "222222222222",
+                  "region": "us-west-2",
+                  "role": "arn:aws:iam::222222222222:role/ack",
+                  "because": "IAMRoleSelector demo"
+                }
+              ],
+              "definitionsChanged": null,
+              "definitions": {
+                "source": "built-in",
+                "hash": "0123456789abcdef0123456789abcdef"
+              },
+              "lineage": "c1e1d2a0",
+              "serial": 7
+            },
+            {
+              "instance": "EksCluster/demo",
+              "caller": "arn:aws:sts::111111111111:assumed-role/deployer/me",
+              "targets": [
+                {
+                  "account": "222222222222",
+                  "region": "us-west-2",
+                  "role": "arn:aws:iam::222222222222:role/ack",
+                  "because": "IAMRoleSelector demo"
+                }
+              ],
+              "definitionsChanged": null,
+              "definitions": {
+                "source": "built-in",
+                "hash": "0123456789abcdef0123456789abcdef"
+              },
+              "lineage": "c1e1d2a0",
+              "serial": 7
+            }
+          ],
+          "changes": [
+            {
+              "address": "EksCluster/demo/vpc/subnet",
+              "kind": "Subnet",
+              "account": "222222222222",
+              "region": "us-west-2",
+              "action": "create",
+              "fields": [
+                {
+                  "path": "spec.vpcID",
+                  "before": null,
+                  "after": null,
+                  "unknown": "vpc.status.vpcID"
+                }
+              ],
+              "identity": {
+                "apiVersion": "ec2.services.k8s.aws/v1alpha1",
+                "kind": "Subnet",
+                "namespace": "demo",
+                "name": "vpc-subnet",
+                "account": "222222222222",
+                "region": "us-west-2"
+              },
+              "byName": false,
+              "waits": false
+            },
+            {
+              "address": "EksCluster/demo/vpc/vpc",
+              "kind": "VPC",
+              "account": "222222222222",
+              "region": "us-west-2",
+              "action": "none",
+              "fields": [],
+              "identity": {
+                "apiVersion": "ec2.services.k8s.aws/v1alpha1",
+                "kind": "VPC",
+                "namespace": "demo",
+                "name": "vpc-vpc",
+                "account": "222222222222",
+                "region": "us-west-2"
+              },
+              "byName": false,
+              "waits": false
+            }
+          ],
+          "notCarriedOut": [],
+          "summary": {
+            "create": 1,
+            "adopt": 0,
+            "update": 0,
+            "replace": 0,
+            "delete": 0,
+            "none": 1,
+            "refused": 0
+          },
+          "openCalls": []
+        }
+        "#);
     }
 
     #[test]
     fn an_error_is_an_object_too() {
         let error = CliError::of("EksCluster/demo", EngineError::Identity("no credentials".into()));
-        insta::assert_json_snapshot!(Versioned::new(Failed { error: ErrorJson::from(&error) }), @"");
-        insta::assert_json_snapshot!(SummaryLine::failed("apply", &error), @"");
+        insta::assert_json_snapshot!(Versioned::new(Failed { error: ErrorJson::from(&error) }), @r#"
+        {
+          "version": 1,
+          "error": {
+            "code": "identity",
+            "message": "EksCluster/demo: no credentials"
+          }
+        }
+        "#);
+        insta::assert_json_snapshot!(SummaryLine::failed("apply", &error), @r#"
+        {
+          "event": "summary",
+          "version": 1,
+          "command": "apply",
+          "instances": [],
+          "error": {
+            "code": "identity",
+            "message": "EksCluster/demo: no credentials"
+          },
+          "exit": 6
+        }
+        "#);
     }
 
     #[test]
@@ -216,6 +339,28 @@ mod tests {
             seconds: 1.5,
         };
         let afterword = Afterword { carry_on: "fleetctl apply cluster.yaml".into(), hints: vec!["set it".into()] };
-        insta::assert_json_snapshot!(SummaryLine::of("apply", &[report], &afterword, None, 3), @"");
+        insta::assert_json_snapshot!(SummaryLine::of("apply", &[report], &afterword, None, 3), @r#"
+        {
+          "event": "summary",
+          "version": 1,
+          "command": "apply",
+          "instances": [
+            {
+              "instance": "EksCluster/demo",
+              "end": "incomplete",
+              "done": [],
+              "failed": [],
+              "notReached": [],
+              "status": {},
+              "seconds": 1.5
+            }
+          ],
+          "carryOn": "fleetctl apply cluster.yaml",
+          "hints": [
+            "set it"
+          ],
+          "exit": 3
+        }
+        "#);
     }
 }

@@ -157,7 +157,7 @@ fn too_large(name: &str, size: Option<u64>) -> Diagnostic {
 }
 
 fn not_utf8(name: &str, bytes: &[u8], valid: usize) -> Diagnostic {
-    let line = bytes[..valid].iter().filter(|byte| **byte == b'\n').count() + 1;
+    let line = bytes[..valid].split(|byte| *byte == b'\n').count();
     let problem = Diagnostic::error("not-utf8", format!("{name} is not UTF-8: byte {} in line {line}", valid + 1));
     match bytes {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => problem.suggest("it looks like UTF-16: save it as UTF-8"),
@@ -204,7 +204,13 @@ mod tests {
             ("below/d.yaml", b"a: 1"),
         ];
         let folder = folder(&files);
-        insta::assert_snapshot!(summary(&folder, &["", "b.yaml", "below", "c.json"]), @"");
+        insta::assert_snapshot!(summary(&folder, &["", "b.yaml", "below", "c.json"]), @"
+        read a.yml
+        read b.yaml
+        read empty.yaml
+        read below/d.yaml
+        read c.json
+        ");
     }
 
     #[test]
@@ -219,7 +225,17 @@ mod tests {
         ];
         let folder = folder(&files);
         let inputs = ["missing.yaml", "empty.yaml", "latin.yaml", "wide.yaml", "large.yaml", "plan.json", "folder"];
-        insta::assert_snapshot!(summary(&folder, &inputs), @"");
+        insta::assert_snapshot!(summary(&folder, &inputs), @"
+        read empty.yaml
+        read plan.json
+        unreadable-file: missing.yaml cannot be read: there is no such file or folder
+        no-documents: empty.yaml holds no document
+        not-utf8: latin.yaml is not UTF-8: byte 9 in line 2
+        not-utf8: wide.yaml is not UTF-8: byte 1 in line 1 (it looks like UTF-16: save it as UTF-8)
+        yaml-too-large: large.yaml has 8 MiB; documents may have 8 MiB
+        misplaced-plan: plan.json is a written plan, not a document (carry it out with `fleetctl apply plan.json`, with nothing beside it)
+        no-documents: the folder folder holds no file *.yaml or *.yml (folders below it are not looked into: name them)
+        ");
     }
 
     #[test]

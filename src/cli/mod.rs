@@ -54,7 +54,7 @@ const STACK_SIZE: usize = 8 << 20;
 pub fn main(arguments: &[OsString]) -> u8 {
     let printer = Printer::new(PrinterSettings::PLAIN);
     let (code, printer) = match Environment::of_process() {
-        Ok(environment) => run(arguments, environment, printer),
+        Ok(environment) => run(arguments, &environment, &printer),
         Err(error) => (report(&printer, None, &error), printer),
     };
     match printer.lost_results() {
@@ -67,21 +67,26 @@ pub fn main(arguments: &[OsString]) -> u8 {
 }
 
 /// The same with another environment and other streams; returns the printer too, since settings choose its form.
-fn run(arguments: &[OsString], environment: Environment, printer: Printer) -> (u8, Printer) {
-    let printer = printer.with(first_settings(arguments, &environment));
+fn run(arguments: &[OsString], environment: &Environment, printer: &Printer) -> (u8, Printer) {
+    let printer = printer.with(first_settings(arguments, environment));
     let parsed = match Arguments::try_parse_from(arguments) {
         Ok(parsed) => parsed,
         Err(error) => return (unparsed(&error, arguments, &printer), printer),
     };
     let command = &parsed.command;
-    let settings = match Settings::load(&parsed.common, &environment) {
+    let settings = match Settings::load(&parsed.common, environment) {
         Ok(settings) => settings,
         Err(error) => return (report(&printer, Some(command), &error), printer),
     };
-    let printer = printer.with(settings.printer(&environment));
-    let started = logging::start(settings.verbosity.value, printer.settings().color_error, &environment);
-    let context =
-        |signals| Context { settings, environment, printer: printer.clone(), signals, command_line: CommandLine::of(arguments) };
+    let printer = printer.with(settings.printer(environment));
+    let started = logging::start(settings.verbosity.value, printer.settings().color_error, environment);
+    let context = |signals| Context {
+        settings,
+        environment: environment.clone(),
+        printer: printer.clone(),
+        signals,
+        command_line: CommandLine::of(arguments),
+    };
     let outcome = started.and_then(|()| in_runtime(|signals| async { commands::run(&context(signals), command).await }));
     let code = outcome.unwrap_or_else(|error| report(&printer, Some(command), &error));
     (code, printer)
@@ -156,7 +161,7 @@ fn print_error_text(printer: &Printer, error: &CliError) {
     let settings = printer.settings();
     let all = error.diagnostics();
     if !all.is_empty() {
-        printer.failure(&diagnostics::render(&diagnostics::sorted(&all), settings.color_error));
+        printer.failure(&diagnostics::render(&diagnostics::sorted(all.iter().copied()), settings.color_error));
     }
     printer.failure(&format!("{} {}", printer.error_style().paint(Look::Red, "error:"), style::clean(&error.to_string())));
 }

@@ -243,14 +243,26 @@ mod tests {
     #[test]
     fn each_event_is_one_line() {
         let lines: Vec<_> = events().iter().map(|event| line(event, Duration::from_millis(12_340), Style::new(false))).collect();
-        insta::assert_snapshot!(lines.join("\n"), @"");
+        insta::assert_snapshot!(lines.join("\n"), @"
+        12.3s  EksCluster/x/vpc/vpc  looking up CreateVpc of an earlier run; absence counts in 42s
+        12.3s  EksCluster/x/vpc/vpc  CreateVpc had not been carried out
+        12.3s  EksCluster/x/vpc/vpc  VPC  create …
+        12.3s  EksCluster/x/vpc/vpc  CreateVpc refused: RequestLimitExceeded; again in 1.5s
+        12.3s  EksCluster/x/vpc/vpc  VPC  create  vpc-0ab  0.4s
+        12.3s  EksCluster/x/vpc/vpc  VPC  pending  1m 1s of usually 1m 35s
+        12.3s  EksCluster/x/vpc/vpc  VPC  failed: VpcLimitExceeded: too many
+        12.3s  EksCluster/x/vpc/vpc  VPC  skipped: EksCluster/x/vpc/vpc failed
+        12.3s  stopping: nothing new is started
+        ");
     }
 
     #[test]
     fn quiet_shows_failures() {
         let (printer, _, error) = Captured::printer(PrinterSettings { quiet: true, ..PrinterSettings::PLAIN });
         let progress = Progress::new(&printer).events();
-        events().into_iter().for_each(|event| progress.say(event));
+        for event in events() {
+            progress.say(event);
+        }
         assert_eq!(error.text().lines().count(), 1);
         assert!(error.text().contains("VpcLimitExceeded"), "{}", error.text());
     }
@@ -260,9 +272,21 @@ mod tests {
         let settings = PrinterSettings { format: crate::cli::arguments::OutputFormat::Json, ..PrinterSettings::PLAIN };
         let (printer, out, error) = Captured::printer(settings);
         let progress = Progress::new(&printer).events();
-        events().into_iter().for_each(|event| progress.say(event));
+        for event in events() {
+            progress.say(event);
+        }
         let without_time = regex::Regex::new(r#","at":"[^"]+""#).unwrap().replace_all(&out.text(), "").into_owned();
-        insta::assert_snapshot!(without_time, @"");
+        insta::assert_snapshot!(without_time, @r#"
+        {"event":"resolving","address":"EksCluster/x/vpc/vpc","operation":"CreateVpc","secondsLeft":42}
+        {"event":"resolved","address":"EksCluster/x/vpc/vpc","operation":"CreateVpc","carriedOut":false}
+        {"event":"started","address":"EksCluster/x/vpc/vpc","kind":"VPC","step":"create"}
+        {"event":"repeating","address":"EksCluster/x/vpc/vpc","operation":"CreateVpc","code":"RequestLimitExceeded","seconds":1.5}
+        {"event":"finished","address":"EksCluster/x/vpc/vpc","kind":"VPC","step":"create","id":"vpc-0ab","seconds":0.42}
+        {"event":"waiting","address":"EksCluster/x/vpc/vpc","kind":"VPC","state":"pending","seconds":61.0,"usuallySeconds":95.0}
+        {"event":"failed","address":"EksCluster/x/vpc/vpc","kind":"VPC","reason":"VpcLimitExceeded: too\nmany"}
+        {"event":"skipped","address":"EksCluster/x/vpc/vpc","kind":"VPC","reason":"EksCluster/x/vpc/vpc failed"}
+        {"event":"stopping"}
+        "#);
         assert_eq!(error.text(), "");
     }
 }

@@ -66,9 +66,10 @@ impl Project {
         let names = self.files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>().join(", ");
         let problem = Diagnostic::error("no-instance", format!("no instance of a graph definition in {names}"));
         let kinds = self.definitions.by_kind.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-        let hint = match self.documents.definitions.is_empty() {
-            true => format!("name a file with a document of kind {kinds}"),
-            false => format!("a graph definition alone makes nothing: name a file with a document of kind {kinds} too"),
+        let hint = if self.documents.definitions.is_empty() {
+            format!("name a file with a document of kind {kinds}")
+        } else {
+            format!("a graph definition alone makes nothing: name a file with a document of kind {kinds} too")
         };
         Err(CliError::Documents(vec![problem.suggest(hint)]))
     }

@@ -203,12 +203,35 @@ mod tests {
 
     #[test]
     fn people_see_the_order_and_what_each_resource_needs() {
-        insta::assert_snapshot!(render(&graph(), Style::new(false)), @"");
+        insta::assert_snapshot!(render(&graph(), Style::new(false)), @"
+        4 resources, 3 edges
+          1  V/x/vpc  VPC
+          2  V/x/peer  VPC  not included: ${schema.spec.peer} is false
+          3  V/x/subnet  Subnet
+               needs V/x/vpc  ${vpc.status.vpcID}
+          4  V/x/nat  NATGateway  perhaps: subnet.status.state
+               needs V/x/subnet  ${subnet.status.subnetID}
+               needs V/x/vpc  internet gateway  (implied)
+        Deletion, wave by wave
+          1  V/x/subnet  V/x/nat
+          2  V/x/vpc
+        ");
     }
 
     #[test]
     fn graphviz_gets_what_is_included() {
-        insta::assert_snapshot!(render_dot(&graph()), @"");
+        insta::assert_snapshot!(render_dot(&graph()), @r#"
+        digraph fleetctl {
+          rankdir = BT;
+          node [shape = box];
+          "V/x/vpc" [label = "VPC\nV/x/vpc"];
+          "V/x/subnet" [label = "Subnet\nV/x/subnet"];
+          "V/x/nat" [label = "NATGateway\nV/x/nat"];
+          "V/x/subnet" -> "V/x/vpc";
+          "V/x/nat" -> "V/x/subnet";
+          "V/x/nat" -> "V/x/vpc" [style = dashed];
+        }
+        "#);
     }
 
     #[test]
@@ -216,6 +239,43 @@ mod tests {
         let mut graph = graph();
         graph.nodes.truncate(1);
         graph.edges.truncate(1);
-        insta::assert_json_snapshot!(graph, @"");
+        insta::assert_json_snapshot!(graph, @r#"
+        {
+          "nodes": [
+            {
+              "address": "V/x/vpc",
+              "kind": "VPC",
+              "apiVersion": "ec2.services.k8s.aws/v1alpha1",
+              "account": "222222222222",
+              "region": "us-west-2",
+              "included": true,
+              "deleteWave": 1
+            }
+          ],
+          "edges": [
+            {
+              "from": "V/x/subnet",
+              "to": "V/x/vpc",
+              "expression": "${vpc.status.vpcID}",
+              "implied": false
+            }
+          ],
+          "order": [
+            "V/x/vpc",
+            "V/x/peer",
+            "V/x/subnet",
+            "V/x/nat"
+          ],
+          "deleteWaves": [
+            [
+              "V/x/subnet",
+              "V/x/nat"
+            ],
+            [
+              "V/x/vpc"
+            ]
+          ]
+        }
+        "#);
     }
 }

@@ -208,7 +208,42 @@ mod tests {
         wait.reason = Some("it is pending".into());
         let none = change(Action::None, "vpc/elasticIP1", "ElasticIPAddress");
         let plan = plan(vec![create, subnet, update, replace, delete, adopt, refused, wait, none]);
-        insta::assert_snapshot!(text(&plan, 0), @"");
+        insta::assert_snapshot!(text(&plan, 0), @r#"
+        EksCluster/demo
+          caller       arn:aws:sts::111111111111:assumed-role/deployer/me
+          target       222222222222 us-west-2 as arn:aws:iam::222222222222:role/ack (IAMRoleSelector demo)
+          definitions  built-in, sha256 0123456789ab
+
+          + create  EksCluster/demo/vpc/vpc  VPC
+              spec.cidrBlocks[0]: "10.0.0.0/16"
+              spec.policy: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… (202 characters)
+
+          + create  EksCluster/demo/vpc/subnet  Subnet
+              spec.vpcID: (known after apply: ${vpc.status.vpcID})
+
+          ~ update  EksCluster/demo/eks/cluster  Cluster  workload-cluster1
+              spec.version: "1.33" → "1.34"
+              spec.tags[team]: (nothing) → "platform"
+              spec.document:
+                  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                → "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+        -/+ replace  EksCluster/demo/eks/clusterRole  Role  (has to be confirmed by name)
+              the path of a role cannot be changed
+
+          - delete  EksCluster/demo/vpc/natGateway2  NATGateway
+
+         <= adopt  EksCluster/demo/vpc/internetGateway  InternetGateway
+
+          ! refused  EksCluster/demo/vpc/subnet1  Subnet
+              the CIDR of a subnet cannot be changed:
+              write the old one back
+
+          … wait  EksCluster/demo/vpc/natGateway1  NATGateway
+              it is pending
+
+        Plan: 2 to create, 1 to adopt, 1 to update, 1 to replace, 1 to delete, 1 refused, 1 to wait for, 1 unchanged.
+        "#);
     }
 
     #[test]
@@ -228,7 +263,24 @@ mod tests {
             kind: "ServiceAccount".into(),
             reason: "it is an object of Kubernetes".into(),
         }];
-        insta::assert_snapshot!(text(&plan, 1), @"");
+        insta::assert_snapshot!(text(&plan, 1), @"
+        EksCluster/demo
+          caller       arn:aws:sts::111111111111:assumed-role/deployer/me
+          target       222222222222 us-west-2 as arn:aws:iam::222222222222:role/ack (IAMRoleSelector demo)
+          target       111111111111 us-west-2 with the caller's own credentials (the caller's own account)
+          definitions  built-in, sha256 0123456789ab
+          the definitions have changed: ./graphs, sha256 fedcba987654 → built-in, sha256 0123456789ab
+
+          1 call of an earlier run may have been carried out, and is looked up first:
+            CreateVpc for EksCluster/demo/vpc/vpc
+
+          = unchanged  EksCluster/demo/vpc/vpc  VPC
+
+        Not carried out by fleetctl:
+          EksCluster/demo/eks/serviceAccount  ServiceAccount: it is an object of Kubernetes
+
+        No changes; 1 call to look up.
+        ");
     }
 
     #[test]
@@ -247,7 +299,7 @@ mod tests {
     fn colour_adds_nothing_but_colour() {
         let plan = plan(vec![change(Action::Create, "vpc/vpc", "VPC"), change(Action::Delete, "vpc/old", "VPC")]);
         let colored = render(&plan, Style::new(true), 0);
-        let plain = regex::Regex::new("\u{1b}\\[[0-9]+m").unwrap().replace_all(&colored, "").into_owned();
-        assert_eq!(plain, text(&plan, 0));
+        let uncolored = regex::Regex::new("\u{1b}\\[[0-9]+m").unwrap().replace_all(&colored, "").into_owned();
+        assert_eq!(uncolored, text(&plan, 0));
     }
 }

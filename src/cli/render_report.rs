@@ -124,7 +124,11 @@ mod tests {
 
     #[test]
     fn a_run_that_did_everything_says_the_status() {
-        insta::assert_snapshot!(text(report(End::Done), &[]), @"");
+        insta::assert_snapshot!(text(report(End::Done), &[]), @"
+        EksCluster/demo: done in 12m 3s: 2 created, 1 updated.
+          state: ACTIVE
+          vpc.id: vpc-1
+        ");
     }
 
     #[test]
@@ -142,7 +146,17 @@ mod tests {
             kind: "Cluster".into(),
             reason: "EksCluster/demo/vpc/natGateway1 failed".into(),
         });
-        insta::assert_snapshot!(text(failed, &[]), @"");
+        insta::assert_snapshot!(text(failed, &[]), @"
+        EksCluster/demo: failed after 12m 3s: 2 created, 1 updated.
+          failed
+            EksCluster/demo/vpc/natGateway1  NATGateway
+              AddressLimitExceeded: the maximum number of addresses has been reached
+              raise the quota `EC2-VPC Elastic IPs`
+          not reached
+            EksCluster/demo/eks/cluster  Cluster
+              EksCluster/demo/vpc/natGateway1 failed
+        Carry on with: fleetctl apply cluster.yaml
+        ");
     }
 
     #[test]
@@ -154,6 +168,13 @@ mod tests {
             kind: "Secret".into(),
             reason: "no Argo CD is configured".into(),
         });
-        insta::assert_snapshot!(text(incomplete, &["set ARGOCD_SERVER"]), @"");
+        insta::assert_snapshot!(text(incomplete, &["set ARGOCD_SERVER"]), @"
+        EksCluster/demo: incomplete after 12m 3s: nothing was changed.
+          not reached
+            EksCluster/demo/eks/argocdSecret  Secret
+              no Argo CD is configured
+        hint: set ARGOCD_SERVER
+        Carry on with: fleetctl apply cluster.yaml
+        ");
     }
 }

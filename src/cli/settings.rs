@@ -20,7 +20,7 @@ pub const DEFAULT_FILE: &str = "fleetctl.yaml";
 
 const DEFAULT_STATE: &str = "./state";
 const DEFAULT_PARALLELISM: usize = 32;
-const DEFAULT_VISIBILITY_WINDOW: Duration = Duration::from_secs(60);
+const DEFAULT_VISIBILITY_WINDOW: Duration = Duration::from_mins(1);
 
 /// A value and where it comes from.
 #[derive(Debug, Clone, PartialEq)]
@@ -170,6 +170,9 @@ impl Settings {
     }
 }
 
+/// Reads a value; the error is what was expected.
+type Parse<T> = fn(&str) -> Result<T, String>;
+
 /// Where values come from, beside flags.
 struct Sources<'a> {
     environment: &'a Environment,
@@ -181,7 +184,7 @@ impl Sources<'_> {
     fn pick<T>(
         &self,
         (flag, from_flag): (&'static str, Option<T>),
-        (variable, parse): (&'static str, fn(&str) -> Result<T, String>),
+        (variable, parse): (&'static str, Parse<T>),
         from_file: Option<Located<T>>,
         default: T,
     ) -> Result<Setting<T>, CliError> {
@@ -290,7 +293,12 @@ mod tests {
             shown(resolve(&Common::default(), &[], file).unwrap()),
             shown(resolve(&Common::default(), &[], "").unwrap()),
         ];
-        insta::assert_snapshot!(lines.join("\n"), @"");
+        insta::assert_snapshot!(lines.join("\n"), @"
+        there environment variable FLEETCTL_STATE, 7 --parallelism
+        there environment variable FLEETCTL_STATE, 5 environment variable FLEETCTL_PARALLELISM
+        conf/here conf/fleetctl.yaml:1, 3 conf/fleetctl.yaml:2
+        ./state default, 32 default
+        ");
     }
 
     #[test]
@@ -302,7 +310,12 @@ mod tests {
             problem("FLEETCTL_PARALLELISM", "many"),
             problem("FLEETCTL_VISIBILITY_WINDOW", "-1"),
         ];
-        insta::assert_snapshot!(lines.join("\n"), @"");
+        insta::assert_snapshot!(lines.join("\n"), @"
+        FLEETCTL_OUTPUT is one of `text`, `json`, not `xml`
+        FLEETCTL_YES is `true` or `false`, not `maybe`
+        FLEETCTL_PARALLELISM is a number from 1 to 1000, not `many`
+        FLEETCTL_VISIBILITY_WINDOW is a number of seconds, or a time like `90s`, `15m`, `1h`, not `-1`
+        ");
     }
 
     #[test]

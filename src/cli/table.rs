@@ -9,7 +9,9 @@ pub fn table<const N: usize>(headings: [&str; N], rows: impl IntoIterator<Item =
     table.load_style(presets::NOTHING);
     table.add_row(headings);
     table.add_rows(rows);
-    table.column_iter_mut().for_each(|column| column.set_padding((0, 2)));
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
     let text: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     match text.split_first() {
         Some((first, rest)) => {

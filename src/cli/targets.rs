@@ -123,7 +123,16 @@ mod tests {
             find("EksCluster/oen", None),
             find("EksCluster/one", Some("other")),
         ];
-        insta::assert_snapshot!(lines.join("\n"), @"");
+        insta::assert_snapshot!(lines.join("\n"), @"
+        EksCluster/one in namespace argocd
+        EksCluster/one in namespace argocd
+        EksCluster/two in namespace other
+        `EksCluster/two` is recorded in several namespaces; choose one:
+          EksCluster/two --namespace argocd
+          EksCluster/two --namespace other
+        nothing is recorded of EksCluster/oen in ./state; did you mean `EksCluster/one`?
+        nothing is recorded of EksCluster/one in ./state; did you mean `EksCluster/one`?
+        ");
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl WrittenPlan {
 }
 
 fn out_of_date(instance: Option<String>, reason: &str) -> CliError {
-    CliError::Engine { instance, error: EngineError::PlanOutOfDate(reason.to_owned()) }
+    CliError::Engine { instance, error: Box::new(EngineError::PlanOutOfDate(reason.to_owned())) }
 }
 
 fn hashes(project: &Project) -> Vec<DocumentHash> {
@@ -214,7 +214,16 @@ mod tests {
         check(&|plan| plan.changes[1].action = Action::Update);
         check(&|plan| plan.changes.push(change(Action::Create, "vpc/subnet", "Subnet")));
         check(&|plan| drop(plan.changes.pop()));
-        insta::assert_snapshot!(differences.join("\n"), @"");
+        insta::assert_snapshot!(differences.join("\n"), @"
+        the state has moved from serial 7 to 8
+        the state has moved from serial 7 to 7
+        the caller was arn:aws:sts::111111111111:assumed-role/deployer/me, and is arn:aws:iam::111111111111:user/me
+        accounts, regions or roles have changed
+        EksCluster/demo/eks/cluster has changed
+        EksCluster/demo/vpc/vpc has changed
+        EksCluster/demo/vpc/subnet is new
+        EksCluster/demo/vpc/vpc is no longer there
+        ");
     }
 
     #[test]
@@ -244,6 +253,11 @@ mod tests {
             }
         };
         let texts = [r#"{"fleetctlPlan": 2}"#, r#"{"fleetctlPlan": 1}"#, r#"{"fleetctlPlan": "#, "kind: EksCluster"];
-        insta::assert_snapshot!(texts.map(read).join("\n"), @"");
+        insta::assert_snapshot!(texts.map(read).join("\n"), @"
+        plan.json is no plan that can be read: it has version 2, this fleetctl reads up to 1
+        plan.json is no plan that can be read: missing field `writer`
+        plan.json is no plan that can be read: EOF while parsing a value at line 1 column 17
+        false
+        ");
     }
 }

@@ -9,6 +9,7 @@ use crate::cli::style::clean;
 use crate::cli::table::table;
 use clap::ValueEnum;
 use serde::Serialize;
+use std::fmt::Display;
 use std::path::PathBuf;
 
 #[derive(Debug, Serialize)]
@@ -55,14 +56,14 @@ fn own_rows(settings: &Settings) -> Vec<Row> {
     vec![
         optional("config", &path(&settings.config, None)),
         optional("graphs", &path(&settings.graphs, Some("./graphs if it holds any, otherwise built-in"))),
-        row("state", settings.state.value.display(), &settings.state.origin),
-        row("output", choice(settings.output.value), &settings.output.origin),
-        row("yes", settings.yes.value, &settings.yes.origin),
-        row("quiet", settings.quiet.value, &settings.quiet.origin),
-        row("verbose", settings.verbosity.value, &settings.verbosity.origin),
-        row("color", choice(settings.color.value), &settings.color.origin),
-        row("parallelism", settings.parallelism.value, &settings.parallelism.origin),
-        row("visibilityWindow", format!("{}s", settings.visibility_window.value.as_secs()), &settings.visibility_window.origin),
+        row("state", &settings.state.value.display(), &settings.state.origin),
+        row("output", &choice(&settings.output.value), &settings.output.origin),
+        row("yes", &settings.yes.value, &settings.yes.origin),
+        row("quiet", &settings.quiet.value, &settings.quiet.origin),
+        row("verbose", &settings.verbosity.value, &settings.verbosity.origin),
+        row("color", &choice(&settings.color.value), &settings.color.origin),
+        row("parallelism", &settings.parallelism.value, &settings.parallelism.origin),
+        row("visibilityWindow", &format!("{}s", settings.visibility_window.value.as_secs()), &settings.visibility_window.origin),
         optional("region", &settings.region),
     ]
 }
@@ -82,7 +83,7 @@ fn file_rows(settings: &Settings) -> Vec<Row> {
 
 /// Argo CD. Token and options, which may hold one, are never shown.
 fn argocd_rows(settings: &Settings, environment: &Environment) -> Vec<Row> {
-    let none = settings.file.argocd_none.as_ref().map(|none| row("argocd", "none", &Origin::File(none.location.clone())));
+    let none = settings.file.argocd_none.as_ref().map(|none| row("argocd", &"none", &Origin::File(none.location.clone())));
     let server = variable("argocd.server", environment, environment::ARGOCD_SERVER);
     let hidden = |name, variable_name| {
         let shown = variable(name, environment, variable_name);
@@ -107,7 +108,7 @@ fn aws_rows(environment: &Environment) -> Vec<Row> {
     rows
 }
 
-fn row(name: &str, value: impl ToString, origin: &Origin) -> Row {
+fn row(name: &str, value: &dyn Display, origin: &Origin) -> Row {
     Row { name: name.into(), value: Some(value.to_string()), origin: origin.to_string() }
 }
 
@@ -121,7 +122,7 @@ fn variable(name: &str, environment: &Environment, variable: &'static str) -> Ro
     optional(name, &Setting { value, origin })
 }
 
-fn choice(value: impl ValueEnum) -> String {
+fn choice(value: &impl ValueEnum) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
@@ -158,6 +159,27 @@ mod tests {
         let cells = rows(&settings, &environment).into_iter().map(|row| [row.name, row.value.unwrap_or_default(), row.origin]);
         let text = table(["SETTING", "VALUE", "ORIGIN"], cells, Style::new(false));
         assert!(!text.contains("very-secret"), "{text}");
-        insta::assert_snapshot!(text.replace(&folder.path().display().to_string(), "DIR"), @"");
+        insta::assert_snapshot!(text.replace(&folder.path().display().to_string(), "DIR"), @"
+        SETTING                         VALUE                                         ORIGIN
+        config                          DIR/fleetctl.yaml                 --config
+        graphs                          ./graphs if it holds any, otherwise built-in  default
+        state                           /var/fleet                                    environment variable FLEETCTL_STATE
+        output                          text                                          default
+        yes                             false                                         default
+        quiet                           false                                         default
+        verbose                         0                                             default
+        color                           auto                                          default
+        parallelism                     8                                             --parallelism
+        visibilityWindow                60s                                           default
+        region                          us-west-2                                     environment variable AWS_REGION
+        defaultTags.team                platform                                      DIR/fleetctl.yaml:6
+        accounts.222222222222.roleName  ack                                           DIR/fleetctl.yaml:3
+        accounts.222222222222.duration  1h                                            DIR/fleetctl.yaml:4
+        argocd.server                   argocd.example.com                            environment variable ARGOCD_SERVER
+        argocd.token                    (set)                                         environment variable ARGOCD_AUTH_TOKEN
+        argocd.options                  (set)                                         environment variable ARGOCD_OPTS
+        aws.profile                                                                   default
+        aws.endpoint                    http://…@127.0.0.1:4566                       environment variable AWS_ENDPOINT_URL
+        ");
     }
 }

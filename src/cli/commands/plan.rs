@@ -79,8 +79,8 @@ mod tests {
         let create = plan(vec![change(Action::Create, "vpc/vpc", "VPC")]);
         let nothing = plan(vec![change(Action::None, "vpc/vpc", "VPC")]);
         let refused = plan(vec![change(Action::Refused, "vpc/vpc", "VPC")]);
-        assert_eq!(exit_code(&[create.clone()], &[], true), 2);
-        assert_eq!(exit_code(&[create.clone()], &[], false), 0);
+        assert_eq!(exit_code(std::slice::from_ref(&create), &[], true), 2);
+        assert_eq!(exit_code(std::slice::from_ref(&create), &[], false), 0);
         assert_eq!(exit_code(&[nothing], &[], true), 0);
         assert_eq!(exit_code(&[create.clone(), refused], &[], true), 1);
         assert_eq!(exit_code(&[create], &[CliError::Usage("no".into())], true), 4);

@@ -102,12 +102,50 @@ mod tests {
         let mut gone = instance();
         gone.state = "DELETED".into();
         gone.resources.clear();
-        insta::assert_snapshot!(render(&[&instance(), &gone], Style::new(false)), @"");
+        insta::assert_snapshot!(render(&[&instance(), &gone], Style::new(false)), @"
+        EksCluster/demo in namespace argocd: IN_PROGRESS
+          ADDRESS                          KIND        ID                     PHASE    SINCE
+          EksCluster/demo/vpc/vpc          VPC         vpc-0123456789abcdef0  ready    2027-01-15T08:00:00Z
+          EksCluster/demo/vpc/natGateway1  NATGateway  nat-0123456789abcdef0  created  2027-01-15T08:00:00Z
+
+        EksCluster/demo in namespace argocd: DELETED
+        ");
     }
 
     #[test]
     fn programs_get_every_field() {
         let instance = instance();
-        insta::assert_json_snapshot!(Versioned::new(Instances { instances: vec![&instance] }), @"");
+        insta::assert_json_snapshot!(Versioned::new(Instances { instances: vec![&instance] }), @r#"
+        {
+          "version": 1,
+          "instances": [
+            {
+              "kind": "EksCluster",
+              "namespace": "argocd",
+              "name": "demo",
+              "state": "IN_PROGRESS",
+              "status": {
+                "vpcID": "vpc-0123456789abcdef0"
+              },
+              "resources": [
+                {
+                  "address": "EksCluster/demo/vpc/vpc",
+                  "kind": "VPC",
+                  "id": "vpc-0123456789abcdef0",
+                  "phase": "ready",
+                  "since": "2027-01-15T08:00:00Z"
+                },
+                {
+                  "address": "EksCluster/demo/vpc/natGateway1",
+                  "kind": "NATGateway",
+                  "id": "nat-0123456789abcdef0",
+                  "phase": "created",
+                  "since": "2027-01-15T08:00:00Z"
+                }
+              ]
+            }
+          ]
+        }
+        "#);
     }
 }

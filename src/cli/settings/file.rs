@@ -329,9 +329,9 @@ mod tests {
         let settings = read(include_str!("../../../fleetctl.example.yaml")).unwrap();
         let account = &settings.accounts["222222222222"].value;
         assert_eq!(account.role_name.as_deref(), Some("ack"));
-        assert_eq!(account.duration, Some(Duration::from_secs(3600)));
+        assert_eq!(account.duration, Some(Duration::from_hours(1)));
         assert_eq!(settings.parallelism.unwrap().value, 32);
-        assert_eq!(settings.visibility_window.unwrap().value, Duration::from_secs(60));
+        assert_eq!(settings.visibility_window.unwrap().value, Duration::from_mins(1));
         assert_eq!(settings.default_tags["team"].value, "platform");
     }
 
@@ -356,7 +356,24 @@ accounts:
   "444444444444": {externalID: x, roleArn: role/a}
 zzz: 1
 "#;
-        insta::assert_snapshot!(read(text).unwrap_err().join("\n"), @"");
+        insta::assert_snapshot!(read(text).unwrap_err().join("\n"), @r#"
+        fleetctl.yaml:2:1: unknown setting `regoin` (did you mean `region`?)
+        fleetctl.yaml:3:8: `state` must be text, not a number (write "7")
+        fleetctl.yaml:4:14: `parallelism` is a number from 1 to 1000, not `0`
+        fleetctl.yaml:5:19: `visibilityWindow` is a number of seconds, or a time like `90s`, `15m`, `1h`, not `soon`
+        fleetctl.yaml:6:9: `argocd` is `none` or left out (a server is named by the variable ARGOCD_SERVER), not `yes`
+        fleetctl.yaml:7:11: `rolePath` is a path that begins and ends with `/`, not `fleet`
+        fleetctl.yaml:8:21: `cost` must be text, not a number (write "12")
+        fleetctl.yaml:8:25: tag keys that begin with `aws:` are reserved
+        fleetctl.yaml:8:34: `aws:x` must be text, not a boolean (write "y")
+        fleetctl.yaml:10:3: `22` is no account id (account ids have 12 digits; write them in quotes)
+        fleetctl.yaml:11:88: `duration` is a time from `15m` to `12h`, not `1m`
+        fleetctl.yaml:11:19: account 333333333333 has both `roleName` and `roleArn`: keep one
+        fleetctl.yaml:11:42: the role `arn:aws:iam::444444444444:role/a` is one of account 444444444444, not of account 333333333333
+        fleetctl.yaml:12:20: unknown setting `externalID` (did you mean `externalId`?)
+        fleetctl.yaml:12:44: `roleArn` is the ARN of a role (`arn:aws:iam::ACCOUNT:role/NAME`), not `role/a`
+        fleetctl.yaml:13:1: unknown setting `zzz` (known settings here: accounts, argocd, defaultTags, graphs, parallelism, permissionsBoundary, region, rolePath, state, visibilityWindow)
+        "#);
     }
 
     #[test]
