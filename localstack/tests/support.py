@@ -69,12 +69,12 @@ def trust(service: str) -> str:
 def wait_for(condition: Callable[[], T], seconds: float = 10) -> T:
     """Polls until the condition gives something true. A refusal counts as not yet."""
     deadline = time.monotonic() + seconds
-    last: object = None
+    last: T | ClientError | None = None
     while time.monotonic() < deadline:
         try:
             last = condition()
             if last:
-                return last  # type: ignore[return-value]
+                return last
         except ClientError as error:
             last = error
         time.sleep(0.02)

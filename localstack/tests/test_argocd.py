@@ -61,7 +61,9 @@ class Registration(AwsTest):
     def test_a_wrong_authority_name_or_role_or_none_is_refused(self) -> None:
         self.let_in()
         other = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg=="
-        self.refusal(500, "x509: certificate signed by unknown authority", self.message(tlsClientConfig={"caData": other}))
+        self.refusal(
+            500, "x509: certificate signed by unknown authority", self.message(tlsClientConfig={"caData": other})
+        )
         self.refusal(401, "credentials", self.message(awsAuthConfig={"clusterName": "another"}))
         stranger = {"clusterName": "workload", "roleARN": "arn:aws:iam::111111111111:role/stranger"}
         self.refusal(401, "credentials", self.message(awsAuthConfig=stranger))

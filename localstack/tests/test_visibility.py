@@ -11,9 +11,9 @@ class Ec2Lag(AwsTest):
     settings = {"ec2VisibilityLagSeconds": 0.3}
 
     def test_a_new_vpc_is_missing_by_id_and_by_filter_until_the_lag_has_passed(self) -> None:
-        vpc = self.ec2.create_vpc(
-            CidrBlock="10.0.0.0/16", TagSpecifications=[{"ResourceType": "vpc", "Tags": TAGS}]
-        )["Vpc"]["VpcId"]
+        vpc = self.ec2.create_vpc(CidrBlock="10.0.0.0/16", TagSpecifications=[{"ResourceType": "vpc", "Tags": TAGS}])[
+            "Vpc"
+        ]["VpcId"]
         by_tag = [{"Name": "tag:fleet", "Values": ["one"]}, {"Name": "tag:address", "Values": ["vpc"]}]
         with self.refused("InvalidVpcID.NotFound"):
             self.ec2.describe_vpcs(VpcIds=[vpc])

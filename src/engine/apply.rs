@@ -13,8 +13,8 @@ use super::resolve::resolve;
 use super::run::{Part, Run};
 use super::stop::Stop;
 use super::work::{Place, Work};
-use crate::graph::expansion::NodeIndex;
 use crate::aws::sessions;
+use crate::graph::expansion::NodeIndex;
 use crate::graph::identity::{Address, Identity};
 use crate::kinds::catalog::{self, KindCatalog};
 use crate::kinds::kind::{Kind, Marks, Observed, Subject};
@@ -36,7 +36,6 @@ pub struct Apply {
     engine: Engine,
     work: Work,
     session: Session,
-    site: Site,
     sighting: Sighting,
 }
 
@@ -45,7 +44,7 @@ pub struct Apply {
 pub(super) struct Sighting {
     pub(super) planned: Planned,
     seen: BTreeMap<NodeIndex, Seen>,
-    items: BTreeMap<NodeIndex, Item>,
+    pub(super) items: BTreeMap<NodeIndex, Item>,
     doomed: Vec<Doomed>,
 }
 
@@ -58,8 +57,8 @@ pub(super) async fn open(engine: &Engine, work: Work) -> Result<Apply, EngineErr
     site.resolve_all(&context).await?;
     let state = session.journal().snapshot();
     let sighting = site.plan(&work, Some(&state)).await?;
-    site.preflight(&sighting.planned.plan).await?;
-    Ok(Apply { engine: engine.clone(), work, session, site, sighting })
+    super::preflight::check(&work, &sighting).await?;
+    Ok(Apply { engine: engine.clone(), work, session, sighting })
 }
 
 impl Apply {
@@ -228,8 +227,7 @@ impl Site {
     }
 
     async fn resolve_one(&self, context: &Context, begin: &Begin, lineage: &str) -> Result<(), EngineError> {
-        let item =
-            self.item(&begin.identity, &begin.address, begin.role.as_ref(), begin.dependencies.clone(), lineage).await?;
+        let item = self.item(&begin.identity, &begin.address, begin.role.as_ref(), begin.dependencies.clone(), lineage).await?;
         match resolve(context, &item, begin).await {
             Ok(_) => Ok(()),
             Err(super::context::Trouble::Failed(reason)) => Err(EngineError::Unresolved(reason)),
@@ -309,7 +307,8 @@ impl Site {
     fn unreachable(&self, place: &Place) -> Option<String> {
         let missing = place.identity.kind == "Secret" && !self.has_argocd();
         missing.then(|| {
-            "no Argo CD server is configured: set ARGOCD_SERVER and ARGOCD_AUTH_TOKEN, or `argocd: none` in fleetctl.yaml".to_owned()
+            "no Argo CD server is configured: set ARGOCD_SERVER and ARGOCD_AUTH_TOKEN, or `argocd: none` in fleetctl.yaml"
+                .to_owned()
         })
     }
 
@@ -345,16 +344,6 @@ impl Site {
     /// The caller's ARN.
     pub(super) fn caller(&self) -> &str {
         &self.caller
-    }
-
-    /// Looks whether Argo CD can be used, before anything is changed that would be in vain.
-    async fn preflight(&self, plan: &Plan) -> Result<(), EngineError> {
-        let registers = plan.changes.iter().any(|change| {
-            change.kind == "Secret" && !matches!(change.action, Action::None | Action::Refused)
-        });
-        // TODO preflight
-        let _ = registers;
-        Ok(())
     }
 }
 

@@ -138,8 +138,8 @@ impl Placing<'_> {
         let object = self.work.blank.node(index).desired.known_part();
         let (namespace, name) = (text(&object, "/metadata/namespace"), text(&object, "/metadata/name"));
         let namespace_document = self.documents.namespaces.get(namespace);
-        let region =
-            identity::region(&object, namespace_document, self.settings.region.as_deref()).map_err(|refusal| refused(&refusal))?;
+        let region = identity::region(&object, namespace_document, self.settings.region.as_deref())
+            .map_err(|refusal| refused(&refusal))?;
         let question = Question {
             api_version: &node.api_version,
             kind: &node.kind,

@@ -236,8 +236,7 @@ impl Decision<'_> {
             let reason = refusal(change);
             return self.with_fields(Action::Refused, Some(reason), &changes, &[]);
         }
-        let unknown: Vec<_> =
-            leaves(self.desired).into_iter().filter(|(_, leaf)| matches!(leaf, Leaf::Unknown(_))).collect();
+        let unknown: Vec<_> = leaves(self.desired).into_iter().filter(|(_, leaf)| matches!(leaf, Leaf::Unknown(_))).collect();
         if !changes.is_empty() || !unknown.is_empty() {
             return self.with_fields(Action::Update, None, &changes, &unknown);
         }
@@ -250,7 +249,13 @@ impl Decision<'_> {
         }
     }
 
-    fn with_fields(&self, action: Action, reason: Option<String>, changes: &[FieldChange], unknown: &[(String, Leaf<'_>)]) -> Change {
+    fn with_fields(
+        &self,
+        action: Action,
+        reason: Option<String>,
+        changes: &[FieldChange],
+        unknown: &[(String, Leaf<'_>)],
+    ) -> Change {
         let known = changes.iter().map(|change| FieldDifference {
             path: change.path.clone(),
             before: change.before.clone(),
@@ -333,9 +338,7 @@ impl Leaf<'_> {
 fn difference(path: String, before: Value, leaf: Leaf<'_>) -> FieldDifference {
     match leaf {
         Leaf::Known(value) => FieldDifference { path, before, after: value.clone(), unknown: None },
-        Leaf::Unknown(expression) => {
-            FieldDifference { path, before, after: Value::Null, unknown: Some(expression.to_owned()) }
-        }
+        Leaf::Unknown(expression) => FieldDifference { path, before, after: Value::Null, unknown: Some(expression.to_owned()) },
     }
 }
 

@@ -100,10 +100,8 @@ struct Removal {
 
 impl Removal {
     fn new(doomed: Vec<Doomed>) -> Self {
-        let carriers: BTreeMap<Identity, Identity> = doomed
-            .iter()
-            .filter_map(|one| Some((one.record.identity.clone(), carrier(one, &doomed)?)))
-            .collect();
+        let carriers: BTreeMap<Identity, Identity> =
+            doomed.iter().filter_map(|one| Some((one.record.identity.clone(), carrier(one, &doomed)?))).collect();
         let mut blockers: BTreeMap<Identity, BTreeSet<Identity>> = BTreeMap::new();
         for one in &doomed {
             for needed in &one.record.dependencies {
@@ -291,7 +289,10 @@ async fn wait_gone(context: &Context, item: &Item, record: Record, had_failed: b
         }
         if since.elapsed() > item.kind.typical().limit {
             let minutes = since.elapsed().as_secs() / 60;
-            return Err(Trouble::Failed(format!("{} is still there after {minutes} minutes; the same again goes on waiting", record.id)));
+            return Err(Trouble::Failed(format!(
+                "{} is still there after {minutes} minutes; the same again goes on waiting",
+                record.id
+            )));
         }
         if !said {
             said = true;

@@ -90,7 +90,10 @@ fn expect_everything_is_there(world: &World) {
     }
     let registered = world.registered();
     let text = registered.to_string();
-    assert!(text.contains("workload-cluster1") && text.contains("enable_external_secrets") && text.contains("aws_vpc_id"), "{text}");
+    assert!(
+        text.contains("workload-cluster1") && text.contains("enable_external_secrets") && text.contains("aws_vpc_id"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -74,7 +74,11 @@ fn an_unknown_kind_is_told_with_the_closest_one() {
 #[test]
 fn a_cycle_is_told_with_its_members() {
     let said = said_of_definition("vpc.yaml", |text| {
-        text.replacen("enableDNSSupport: true", "instanceTenancy: ${internetGateway.status.internetGatewayID}\n        enableDNSSupport: true", 1)
+        text.replacen(
+            "enableDNSSupport: true",
+            "instanceTenancy: ${internetGateway.status.internetGatewayID}\n        enableDNSSupport: true",
+            1,
+        )
     });
     assert!(said.contains("cycle") && said.contains("vpc") && said.contains("internetGateway"), "{said}");
 }

@@ -8,9 +8,7 @@ use serde_json::json;
 #[test]
 fn twenty_throttled_calls_are_absorbed() {
     let world = World::new();
-    let rule = |service: &str, operation: &str, code: &str, status: u16, count: usize| {
-        json!({"service": service, "operation": operation, "when": "before", "count": count, "code": code, "status": status, "message": "slow down"})
-    };
+    let rule = |service: &str, operation: &str, code: &str, status: u16, count: usize| json!({"service": service, "operation": operation, "when": "before", "count": count, "code": code, "status": status, "message": "slow down"});
     world.faults(&[
         rule("ec2", "CreateVpc", "RequestLimitExceeded", 503, 2),
         rule("ec2", "CreateSubnet", "RequestLimitExceeded", 503, 3),

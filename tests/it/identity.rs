@@ -19,7 +19,9 @@ fn refused(world: &World, code: i32, says: &[&str]) {
 fn one_account_with_plain_credentials_needs_no_selector() {
     let world = World::new();
     world.write("fleetctl.yaml", "{}\n");
-    let text = world.instance("workload-cluster1", "").replace(&format!("accountId: \"{}\"", world.workload), &format!("accountId: \"{}\"", world.hub));
+    let text = world
+        .instance("workload-cluster1", "")
+        .replace(&format!("accountId: \"{}\"", world.workload), &format!("accountId: \"{}\"", world.hub));
     Emulator::shared().post("/_fleet/accounts", &json!({"hub": world.hub, "workload": world.hub, "externalId": null}));
     world.write("cluster.yaml", &text);
     world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
@@ -59,7 +61,12 @@ fn one_selector_leads_into_the_account() {
 #[test]
 fn two_selectors_are_refused() {
     let world = World::new();
-    let text = format!("{}{}{}", world.instance("workload-cluster1", ""), selector("one", &world.workload), selector("two", &world.workload));
+    let text = format!(
+        "{}{}{}",
+        world.instance("workload-cluster1", ""),
+        selector("one", &world.workload),
+        selector("two", &world.workload)
+    );
     world.write("cluster.yaml", &text);
     refused(&world, 4, &["one", "two", "IAMRoleSelector"]);
 }

@@ -38,7 +38,9 @@ fn secrets_reach_neither_state_nor_output() {
     let world = World::new();
     let token = world.token().to_owned();
     let mut seen = String::new();
-    for arguments in [["plan", "cluster.yaml", "-vv"], ["apply", "cluster.yaml", "--yes"], ["status", "-o", "json"], ["config", "show", "-vv"]] {
+    for arguments in
+        [["plan", "cluster.yaml", "-vv"], ["apply", "cluster.yaml", "--yes"], ["status", "-o", "json"], ["config", "show", "-vv"]]
+    {
         let ended = world.fleetctl(&arguments).expect(0);
         seen += &ended.stdout;
         seen += &ended.stderr;

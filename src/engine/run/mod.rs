@@ -120,7 +120,8 @@ impl<'a> Run<'a> {
 
     /// Starts every step that can start, the one with the longest remaining path first.
     fn start(&mut self, evaluation: &Evaluation, running: &mut JoinSet<(NodeIndex, Outcome)>) {
-        let mut candidates: Vec<_> = self.nodes.iter().filter(|(_, node)| node.stage.can_start()).map(|(index, _)| *index).collect();
+        let mut candidates: Vec<_> =
+            self.nodes.iter().filter(|(_, node)| node.stage.can_start()).map(|(index, _)| *index).collect();
         candidates.sort_by_key(|index| std::cmp::Reverse(self.nodes.get(index).map(|node| node.priority)));
         for index in candidates {
             let slots = self.nodes.values().filter(|node| node.stage.takes_slot()).count();

@@ -5,7 +5,17 @@ fn print() {
     for defs in [Some(own()), upstream()].into_iter().flatten() {
         let g = graph(INSTANCE, &defs);
         for e in &g.edges {
-            println!("{} -> {}  {} | {} | {} | {:?} {:?} {}", short(&g, e.from), short(&g, e.to), e.field, e.expression, e.reads, e.step, e.production, e.implied);
+            println!(
+                "{} -> {}  {} | {} | {} | {:?} {:?} {}",
+                short(&g, e.from),
+                short(&g, e.to),
+                e.field,
+                e.expression,
+                e.reads,
+                e.step,
+                e.production,
+                e.implied
+            );
         }
         println!("{:?}", g.order.iter().map(|i| short(&g, *i)).collect::<Vec<_>>());
         println!("{:#?}", g.delete_waves.iter().map(|w| w.iter().map(|i| short(&g, *i)).collect::<Vec<_>>()).collect::<Vec<_>>());
@@ -15,7 +25,9 @@ fn print() {
         println!("TIME {:?}", t.elapsed());
         for (i, n) in e.nodes.iter().enumerate() {
             println!("{} {:?} {:?} {:?}", g.nodes[i].address, n.included, n.gate_open, n.gate_waits_for);
-            for (p, u) in n.desired.unknowns() { println!("     {p}: {} waits for {}", u.expression, u.waits_for); }
+            for (p, u) in n.desired.unknowns() {
+                println!("     {p}: {} waits for {}", u.expression, u.waits_for);
+            }
         }
         println!("{:?}", c.settle(crate::graph::catalog::Production::Created));
         let t = std::time::Instant::now();

@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from localstack.aws.api import RequestContext
-from moto.ec2.models import EC2Backend
 
 from ..errors import refuse
 from ..operations import Parameters, Proceed, Reply, around
 from ..settings import SETTINGS
 from ..world import CLOCK
-from .engine import attached_gateway, dependency_violation, engine_of, forget_tags, interfaces_in, live_endpoints
+from .engine import (
+    Engine,
+    attached_gateway,
+    dependency_violation,
+    engine_of,
+    forget_tags,
+    interfaces_in,
+    live_endpoints,
+)
 from .nat_gateways import live_in
 
 
@@ -42,7 +49,7 @@ def delete_vpc(context: RequestContext, request: Parameters, proceed: Proceed) -
     return reply
 
 
-def _occupied(backend: EC2Backend, vpc_id: str) -> bool:
+def _occupied(backend: Engine, vpc_id: str) -> bool:
     """Whether anything is in a VPC that did not come with it."""
     return bool(
         _in(vpc_id, [subnet for zone in backend.subnets.values() for subnet in zone.values()])
@@ -56,7 +63,7 @@ def _occupied(backend: EC2Backend, vpc_id: str) -> bool:
     )
 
 
-def _own_objects(backend: EC2Backend, vpc_id: str) -> list[str]:
+def _own_objects(backend: Engine, vpc_id: str) -> list[str]:
     """The ids of a VPC and of what goes with it: main route table, default group, default network ACL."""
     parts = [*backend.route_tables.values(), *backend.groups[vpc_id].values(), *backend.network_acls.values()]
     return [vpc_id, *(part.id for part in _in(vpc_id, parts))]
