@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod cloud;
+mod evaluation;
 mod expansion;
 
 use super::definition::Definitions;
@@ -74,7 +75,8 @@ fn instance(text: &str, definitions: &Definitions) -> Instance {
 
 /// An instance expanded; it has no problem.
 fn graph(text: &str, definitions: &Definitions) -> Graph {
-    expand(&instance(text, definitions), definitions, catalog()).unwrap_or_else(|problems| panic!("{}", shown(&problems)))
+    expand(&instance(text, definitions), definitions, catalog())
+        .unwrap_or_else(|problems| panic!("{}", shown(&problems)))
 }
 
 /// The problems of an instance.
