@@ -1,10 +1,10 @@
 //! Templates against the schema of their kind: kro.md 1.4, checks 5, 8 and what of 14 is plain without types.
 
+use super::Form;
 use super::expressions::Scene;
 use super::load::Kinds;
 use super::resource::Entry;
 use super::schemas::{self, ObjectKind, describe};
-use super::Form;
 use crate::graph::diagnostic::{Diagnostic, Location, closest};
 use crate::graph::path::{self, Plain};
 use crate::graph::schema::{Schema, Shape};
@@ -16,7 +16,8 @@ pub(super) fn resolve(entry: &Entry<'_>, kinds: &Kinds<'_>, errors: &mut Vec<Dia
     let (api_version, kind) = (entry.api_version.as_deref()?, entry.kind.as_deref()?);
     let found = kinds.find(api_version, kind);
     if found.is_none() {
-        let location = entry.object.and_then(|object| object.get("kind")).map_or(&entry.location, |node| &node.location);
+        let location =
+            entry.object.and_then(|object| object.get("kind")).map_or(&entry.location, |node| &node.location);
         errors.push(unknown_kind(api_version, kind, &kinds.all(), location));
     }
     found
@@ -130,7 +131,8 @@ impl Check<'_> {
         declared: impl Iterator<Item = &'k String>,
         place: &Place<'_>,
     ) {
-        let whole = if place.path.is_empty() { place.name.to_owned() } else { format!("{} {}", place.name, place.path) };
+        let whole =
+            if place.path.is_empty() { place.name.to_owned() } else { format!("{} {}", place.name, place.path) };
         let problem = Diagnostic::error("unknown-field", format!("{whole} has no field `{key}`")).at(location);
         self.errors.push(problem.suggest_closest(key, declared.map(String::as_str)));
     }
@@ -184,8 +186,9 @@ impl Check<'_> {
 /// Whether a literal has the JSON type that is declared. Null fits everything; other rules are not checked, as in kro.
 fn literal_fits(value: &Value, shape: &Shape) -> bool {
     match (value, shape) {
-        (Value::Null, _) | (_, Shape::Any) => true,
-        (Value::String(_), Shape::String | Shape::Bytes | Shape::IntegerOrString)
+        (Value::Null, _)
+        | (_, Shape::Any)
+        | (Value::String(_), Shape::String | Shape::Bytes | Shape::IntegerOrString)
         | (Value::Bool(_), Shape::Boolean)
         | (Value::Number(_), Shape::Number)
         | (Value::Array(_), Shape::Array(_))

@@ -4,29 +4,80 @@ use crate::graph::diagnostic::{Diagnostic, Location};
 
 /// kro's own reserved words.
 const KRO: &[&str] = &[
-    "apiVersion", "context", "dependency", "dependencies", "each", "externalRef", "externalReference", "externalRefs",
-    "externalReferences", "graph", "instance", "item", "items", "kind", "kro", "metadata", "namespace", "object",
-    "resource", "resourcegraphdefinition", "resourceGraphDefinition", "resources", "root", "runtime", "schema", "self",
-    "serviceAccountName", "spec", "status", "this", "variables", "vars", "version",
+    "apiVersion",
+    "context",
+    "dependency",
+    "dependencies",
+    "each",
+    "externalRef",
+    "externalReference",
+    "externalRefs",
+    "externalReferences",
+    "graph",
+    "instance",
+    "item",
+    "items",
+    "kind",
+    "kro",
+    "metadata",
+    "namespace",
+    "object",
+    "resource",
+    "resourcegraphdefinition",
+    "resourceGraphDefinition",
+    "resources",
+    "root",
+    "runtime",
+    "schema",
+    "self",
+    "serviceAccountName",
+    "spec",
+    "status",
+    "this",
+    "variables",
+    "vars",
+    "version",
 ];
 
 /// Words that CEL reserves.
 const CEL: &[&str] = &[
-    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
-    "loop", "package", "namespace", "return", "var", "void", "while",
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
 ];
 
 /// What is wrong with an id or an iterator's name, if anything.
 pub(super) fn check_id(id: &str, what: &str, location: &Location) -> Option<Diagnostic> {
     if KRO.contains(&id) || CEL.contains(&id) {
         let message = format!("`{id}` is a reserved word and cannot be {what}");
-        return Some(Diagnostic::error("reserved-word", message).at(location).suggest(format!("`{id}Resource`, for example")));
+        return Some(
+            Diagnostic::error("reserved-word", message).at(location).suggest(format!("`{id}Resource`, for example")),
+        );
     }
     let lower_camel = id.starts_with(|c: char| c.is_ascii_lowercase()) && id.chars().all(|c| c.is_ascii_alphanumeric());
     if lower_camel {
         return None;
     }
-    let problem = Diagnostic::error("naming", format!("`{id}` cannot be {what}: lowerCamelCase, letters and digits only"));
+    let problem =
+        Diagnostic::error("naming", format!("`{id}` cannot be {what}: lowerCamelCase, letters and digits only"));
     Some(match lower_camel_case(id) {
         Some(better) => problem.at(location).suggest(format!("`{better}`")),
         None => problem.at(location),
@@ -125,6 +176,11 @@ mod tests {
         assert!(["v1", "v1alpha1", "v12beta3"].into_iter().all(is_version));
         assert!(["1", "v", "v1alpha", "v1gamma1", "kro.run/v1", "v1alpha1x"].into_iter().all(|text| !is_version(text)));
         assert!(is_kind("EksCluster") && !is_kind("eksCluster") && !is_kind("Eks-Cluster"));
-        assert!(is_dns_name("kro.run") && is_dns_name("workload-cluster1") && !is_dns_name("Workload") && !is_dns_name("a..b"));
+        assert!(
+            is_dns_name("kro.run")
+                && is_dns_name("workload-cluster1")
+                && !is_dns_name("Workload")
+                && !is_dns_name("a..b")
+        );
     }
 }

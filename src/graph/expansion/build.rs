@@ -72,11 +72,8 @@ impl Builder<'_> {
             let siblings = children.iter().copied().filter(|sibling| ids.contains(&self.nodes[sibling.0].id));
             self.nodes[index.0].dependencies = siblings.collect();
         }
-        self.nodes[parent.0].role = NodeRole::Instance {
-            children,
-            status: definition.status.clone(),
-            spec: definition.spec.clone(),
-        };
+        self.nodes[parent.0].role =
+            NodeRole::Instance { children, status: definition.status.clone(), spec: Box::new(definition.spec.clone()) };
     }
 
     fn node(&self, parent: NodeIndex, resource: &ResourceDefinition) -> GraphNode {
@@ -115,7 +112,8 @@ impl Builder<'_> {
     fn refuse_missing_definition(&mut self, resource: &ResourceDefinition) {
         let (api_version, kind) = (&resource.api_version, &resource.kind);
         if self.definitions.of(api_version, kind).is_none() && self.catalog.kind(api_version, kind).is_none() {
-            let message = format!("no usable definition defines `{kind}` of `{api_version}` (resource `{}`)", resource.id);
+            let message =
+                format!("no usable definition defines `{kind}` of `{api_version}` (resource `{}`)", resource.id);
             self.problems.push(Diagnostic::error("schema-not-found", message).at(&resource.location));
         }
     }
