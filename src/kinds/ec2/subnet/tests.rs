@@ -70,7 +70,7 @@ fn attributes_are_set_one_a_call_and_taken_back_when_absent() {
     );
     let inputs: Vec<_> = attribute_inputs(&changes).into_iter().map(|input| input.build().unwrap()).collect();
     assert_eq!(inputs.len(), 3);
-    assert_eq!(inputs[0].map_public_ip_on_launch().and_then(|on| on.value()), Some(true));
+    assert_eq!(inputs[0].map_public_ip_on_launch().and_then(aws_sdk_ec2::types::AttributeBooleanValue::value), Some(true));
     assert_eq!(inputs[2].private_dns_hostname_type_on_launch(), Some(&HostnameType::ResourceName));
 }
 
