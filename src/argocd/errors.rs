@@ -85,7 +85,7 @@ impl Answer<'_> {
     /// An answer of a router, a load balancer or a sign-in page.
     fn foreign(&self) -> CallError {
         let (class, hint) = match self.status {
-            300..400 => (ErrorClass::Final, self.redirect()),
+            300..=399 => (ErrorClass::Final, self.redirect()),
             401 => (
                 ErrorClass::Credentials,
                 "something before Argo CD asks for a sign-in: headers go into ARGOCD_OPTS as -H".to_owned(),

@@ -22,14 +22,17 @@ struct Request {
     body: String,
 }
 
-/// A server that answers by the request's first line; `None` drops the connection.
+/// What a server answers: status and body. Status 0 drops the connection instead.
+type Reply = (u16, String);
+
+/// A server that answers by the request's first line.
 struct Server {
     address: String,
     requests: Arc<Mutex<Vec<Request>>>,
 }
 
 impl Server {
-    async fn start(answer: impl Fn(&str) -> Option<(u16, String)> + Send + Sync + 'static) -> Self {
+    async fn start(answer: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let requests: Arc<Mutex<Vec<Request>>> = Arc::default();
@@ -37,9 +40,9 @@ impl Server {
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let request = read(&mut stream).await;
-                let reply = answer(&request.line);
+                let (status, body) = answer(&request.line);
                 seen.lock().unwrap().push(request);
-                if let Some((status, body)) = reply {
+                if status != 0 {
                     let head = format!(
                         "HTTP/1.1 {status} X\r\nSet-Cookie: argocd.token=x\r\nLocation: https://h/api\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
                         body.len()
@@ -76,12 +79,12 @@ async fn read(stream: &mut TcpStream) -> Request {
     }
 }
 
-fn ok(body: &serde_json::Value) -> Option<(u16, String)> {
-    Some((200, body.to_string()))
+fn ok(body: &serde_json::Value) -> Reply {
+    (200, body.to_string())
 }
 
-fn refused(status: u16, code: u32, message: &str) -> Option<(u16, String)> {
-    Some((status, json!({"error": message, "code": code, "message": message}).to_string()))
+fn refused(status: u16, code: u32, message: &str) -> Reply {
+    (status, json!({"error": message, "code": code, "message": message}).to_string())
 }
 
 fn cluster() -> Cluster {
@@ -177,11 +180,11 @@ async fn a_denied_cluster_that_the_list_lacks_is_not_there() {
 
 #[tokio::test]
 async fn a_write_is_made_once_and_a_lost_reply_is_unclear() {
-    let server = Server::start(|_| None).await;
+    let server = Server::start(|_| (0, String::new())).await;
     let error = server.connect().1.create_cluster(permit().await, &cluster()).await.unwrap_err();
     assert_eq!((error.class, error.code.as_str()), (ErrorClass::Unclear, "ConnectionLost"), "{error}");
     assert_eq!(server.requests().len(), 1);
-    let server = Server::start(|_| Some((502, "<html>".into()))).await;
+    let server = Server::start(|_| (502, "<html>".into())).await;
     let error = server.connect().1.create_cluster(permit().await, &cluster()).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Unclear);
     assert_eq!(server.requests().len(), 1);
@@ -209,7 +212,7 @@ async fn a_read_is_repeated_and_a_redirect_is_not_followed() {
     .await;
     assert!(server.connect().0.list_clusters().await.is_ok());
     assert_eq!(server.requests().len(), 3);
-    let server = Server::start(|_| Some((307, "<a>Temporary Redirect</a>".into()))).await;
+    let server = Server::start(|_| (307, "<a>Temporary Redirect</a>".into())).await;
     let error = server.connect().0.list_clusters().await.unwrap_err();
     assert!(error.message.contains("--plaintext"), "{error}");
     assert_eq!(server.requests().len(), 1);
