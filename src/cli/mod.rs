@@ -6,6 +6,7 @@
 //! before it has a report. Everything that is written goes through [`printer`].
 
 pub mod arguments;
+mod blocking;
 mod carry_out;
 pub mod commands;
 pub mod confirm;

@@ -16,7 +16,7 @@ use crate::kinds::catalog::KindCatalog;
 
 /// Checks documents and definitions; 4 if there is an error.
 pub(super) async fn run(context: &Context, inputs: &Inputs) -> Result<u8, CliError> {
-    let mut project = Project::load_with_problems(&context.settings, inputs).await?;
+    let mut project = Project::load_with_problems(&context.settings, inputs).await;
     // Expanding what does not load would say the same things again, in other words.
     if !has_errors(&project.problems) && !project.documents.instances.is_empty() {
         let found = check_instances(context, &project);
