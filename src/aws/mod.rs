@@ -20,6 +20,6 @@ pub(crate) mod redact;
 mod refusals;
 pub mod sessions;
 #[cfg(test)]
-mod simulated;
+pub(crate) mod simulated;
 pub mod sts;
 pub mod tags;

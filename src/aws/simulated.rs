@@ -1,6 +1,11 @@
 //! A simulated AWS below the real SDK, for the tests of this module: the connector answers in-process, on tokio's paused
 //! clock.
 
+use crate::graph::identity::{Address, Identity};
+use crate::state::file::{InstanceKey, Verb};
+use crate::state::folder::FolderStore;
+use crate::state::journal::{Intent, Permit};
+use crate::state::session::{Holder, Session};
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
 };
@@ -155,4 +160,31 @@ fn read(request: &HttpRequest) -> Call {
         request.uri().split_once("://").map_or("", |(_, rest)| rest).split_once('/').map_or("", |(_, path)| path).to_owned();
     let operation = action.unwrap_or_else(|| format!("{} /{path}", request.method()));
     Call { service: part(3), region: part(2), operation, key: part(0), body }
+}
+
+/// A permit as the journal gives them.
+pub(crate) async fn permit() -> Permit {
+    let folder = tempfile::tempdir().unwrap();
+    let key = InstanceKey { api_version: "kro.run/v1alpha1".into(), kind: "Vpc".into(), namespace: "n".into(), name: "a".into() };
+    let holder = Holder { pid: 1, host: "host".into(), user: "me".into(), command: "test".into() };
+    let state = Session::open(Arc::new(FolderStore::new(folder.path())), key, holder).await.unwrap();
+    let identity = Identity {
+        api_version: "ec2.services.k8s.aws/v1alpha1".into(),
+        kind: "VPC".into(),
+        namespace: "n".into(),
+        name: "a".into(),
+        account: "222222222222".into(),
+        region: "us-west-2".into(),
+    };
+    let intent = Intent {
+        identity,
+        address: Address("Vpc/a/vpc".into()),
+        role: None,
+        verb: Verb::Create,
+        operation: "CreateVpc",
+        id: None,
+        applied: None,
+        dependencies: Vec::new(),
+    };
+    state.journal().begin(intent).await.unwrap()
 }
