@@ -25,6 +25,8 @@ mod stack;
 pub mod template;
 #[cfg(test)]
 mod test_catalog;
+#[cfg(test)]
+mod tests;
 pub mod tree;
 pub(crate) mod walk;
 pub mod yaml;

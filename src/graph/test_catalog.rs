@@ -216,7 +216,7 @@ fn core_kinds() -> Vec<KindDescription> {
         spec: Schema::default(),
         status: Schema::default(),
         support: Support::CarriedOut,
-        ..kind("Thing", Schema::of(Shape::Object(Object::default())), Support::OnlyKnown)
+        ..kind("Thing", object(&[("data", "any")]), Support::OnlyKnown)
     };
     vec![
         KindDescription {

@@ -21,10 +21,13 @@ fn order_of(definition: &Definition) -> Answer {
 }
 
 fn order_of_file(name: &str) -> Answer {
-    let Some(text) = upstream_file(name) else { return Answer::Apart(NO_FILE) };
-    match parse(&text) {
-        Ok(documents) => load(&documents, Features::default(), order_of),
-        Err(problems) => Answer::Error(kind_of(&problems).unwrap()),
+    let Some((documents, others)) = upstream_file(name) else { return Answer::Apart(NO_FILE) };
+    let kind = documents[0].get("spec").and_then(|spec| spec.get("schema")?.get("kind")?.as_str()).unwrap_or_default();
+    let all: Vec<Node> = documents.iter().chain(&others).cloned().collect();
+    let (definitions, problems) = Definitions::load(&all, catalog());
+    match (kind_of(&problems), definitions.by_kind.get(kind)) {
+        (None, Some(definition)) => order_of(definition),
+        (kind, _) => Answer::Error(kind.unwrap_or_else(|| "lost".to_owned())),
     }
 }
 
@@ -33,7 +36,8 @@ fn definition(parts: &Node) -> Node {
     let part = |name: &str| parts.get(name).cloned();
     let mut schema = vec![("apiVersion", node(&json!("v1alpha1")))];
     schema.push(("kind", part("kind").unwrap_or_else(|| node(&json!("Case")))));
-    schema.extend(["spec", "types", "status", "scope", "group"].into_iter().filter_map(|name| Some((name, part(name)?))));
+    schema
+        .extend(["spec", "types", "status", "scope", "group"].into_iter().filter_map(|name| Some((name, part(name)?))));
     let mut spec = vec![("schema", mapping(schema))];
     spec.extend(part("resources").map(|resources| ("resources", resources)));
     mapping(vec![
@@ -127,7 +131,8 @@ fn conformance_foreach() {
         let name = named.unwrap_or_else(|| all.iter().map(|axis| format!("${{string({axis})}}")).collect());
         let id = before.split_once("resources: ").or(before.split_once("id: ")).map_or("probe", |(_, rest)| rest);
         let id = id.split([' ', ';']).next().unwrap();
-        let ready: Vec<&str> = after.split_once("readyWhen: ").map(|(_, condition)| condition.trim()).into_iter().collect();
+        let ready: Vec<&str> =
+            after.split_once("readyWhen: ").map(|(_, condition)| condition.trim()).into_iter().collect();
         let template = json!({"apiVersion": "test/v1", "kind": "Thing", "metadata": {"name": name}});
         let parts = json!({
             "spec": {"l": "[]object", "name": "string"},

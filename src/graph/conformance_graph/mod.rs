@@ -114,12 +114,16 @@ fn node(value: &Value) -> Node {
     parse(&value.to_string()).unwrap().remove(0)
 }
 
-/// The text of a file of kro's examples; `None` where the folder is not named or does not hold it.
-fn upstream_file(name: &str) -> Option<String> {
+/// The documents of a file of kro's examples, and those of the other files in its folder; `None` where the folder is not
+/// named or does not hold it.
+fn upstream_file(name: &str) -> Option<(Vec<Node>, Vec<Node>)> {
     let root = PathBuf::from(std::env::var_os("FLEETCTL_UPSTREAM_DATA")?).join("kro");
     let path = Path::new(name);
     let example = path.strip_prefix("examples/aws").unwrap_or(path);
-    let first = example.components().next()?;
-    let flat = root.join(first).join(path.file_name()?);
-    fs::read_to_string(root.join(example)).or_else(|_| fs::read_to_string(flat)).ok()
+    let flat = root.join(example.components().next()?).join(path.file_name()?);
+    let file = [root.join(example), flat].into_iter().find(|file| file.is_file())?;
+    let read = |file: &Path| parse(&fs::read_to_string(file).unwrap()).unwrap();
+    let beside = fs::read_dir(file.parent()?).unwrap().map(|entry| entry.unwrap().path());
+    let others = beside.filter(|other| *other != file && other.extension().is_some_and(|end| end == "yaml"));
+    Some((read(&file), others.flat_map(|other| read(&other)).collect()))
 }

@@ -16,6 +16,8 @@ use serde_json::{Map, Value, json};
 struct Setting {
     /// SimpleSchema of the inputs.
     inputs: Map<String, Value>,
+    /// Fields of list items: conditions read them.
+    item: Map<String, Value>,
     /// The instance's spec.
     spec: Value,
     status: Map<String, Value>,
@@ -49,23 +51,21 @@ impl Setting {
                 Value::Bool(_) => "boolean",
                 Value::Number(number) if number.is_f64() => "float",
                 Value::Number(_) => "integer",
-                Value::Array(_) => "[]object",
+                Value::Array(_) => "[]Item",
                 Value::Object(_) => "object",
                 Value::String(_) | Value::Null => "string",
             };
             inputs.insert(name.clone(), json!(declared));
         }
-        Self { inputs, spec, ..Self::default() }
+        let fields = expressions.split("].").skip(1).map(|rest| rest.chars().take_while(char::is_ascii_alphanumeric));
+        let item = fields.map(|field| (field.collect(), json!("boolean"))).collect();
+        Self { inputs, item, spec, ..Self::default() }
     }
 
-    /// Adds an object that expressions read.
-    fn add(&mut self, id: &str, expressions: &str, extra: &Value) {
-        let is_config_map = expressions.contains(&format!("{id}.data"));
-        let (api_version, kind) = if is_config_map { ("v1", "ConfigMap") } else { ("test/v1", "Thing") };
-        let mut resource = json!({
-            "id": id,
-            "template": {"apiVersion": api_version, "kind": kind, "metadata": {"name": id}},
-        });
+    /// Adds a resource of a kind that takes anything.
+    fn add(&mut self, id: &str, extra: &Value) {
+        let template = json!({"apiVersion": "test/v1", "kind": "Thing", "metadata": {"name": id}});
+        let mut resource = json!({"id": id, "template": template});
         for (key, value) in extra.as_object().unwrap() {
             resource[key] = value.clone();
         }
@@ -77,7 +77,8 @@ impl Setting {
         let definition = json!({
             "apiVersion": "kro.run/v1alpha1", "kind": "ResourceGraphDefinition", "metadata": {"name": "case"},
             "spec": {
-                "schema": {"apiVersion": "v1alpha1", "kind": "Case", "spec": self.inputs, "status": self.status},
+                "schema": {"apiVersion": "v1alpha1", "kind": "Case", "spec": self.inputs,
+                    "types": {"Item": self.item}, "status": self.status},
                 "resources": self.resources,
             },
         });
@@ -124,17 +125,18 @@ fn eval_at(case: &Case) -> Answer {
         } else {
             json!({})
         };
-        setting.add(id, source, &extra);
+        setting.add(id, &extra);
         setting.observed.insert(id.clone(), object.clone());
     }
     for id in excluded(case) {
-        setting.add(&id, source, &json!({"includeWhen": ["${false}"]}));
+        setting.add(&id, &json!({"includeWhen": ["${false}"]}));
     }
-    let probe = |value: Value| json!({"apiVersion": "test/v1", "kind": "Thing", "metadata": {"name": "probe"}, "spec": value});
+    let probe =
+        |value: Value| json!({"apiVersion": "test/v1", "kind": "Thing", "metadata": {"name": "probe"}, "spec": value});
     match place {
-        "template" => setting.add("probe", "", &json!({"template": probe(json!({ "value": braced }))})),
-        "includeWhen" => setting.add("probe", "", &json!({ "includeWhen": [braced] })),
-        "forEach" => setting.add("probe", "", &json!({"forEach": [{"each_": braced}]})),
+        "template" => setting.add("probe", &json!({"template": probe(json!({ "value": braced }))})),
+        "includeWhen" => setting.add("probe", &json!({ "includeWhen": [braced] })),
+        "forEach" => setting.add("probe", &json!({"forEach": [{"each_": braced}]})),
         "status" => drop(setting.status.insert("probe".to_owned(), json!(braced))),
         _ => {}
     }
@@ -188,7 +190,7 @@ fn plan(case: &Case) -> Answer {
     if let Some((ids, _)) = list.split_once(" both render ") {
         let template = json!({"apiVersion": "ec2.services.k8s.aws/v1alpha1", "kind": "VPC",
             "metadata": {"namespace": "ns", "name": "shared"}, "spec": {"cidrBlocks": ["10.0.0.0/16"]}});
-        ids.split(" and ").for_each(|id| setting.add(id, "", &json!({ "template": template })));
+        ids.split(" and ").for_each(|id| setting.add(id, &json!({ "template": template })));
     } else {
         for part in list.split(" ; ") {
             let (head, uses) = part.split_once(" uses ").unwrap_or((part, ""));
@@ -201,9 +203,11 @@ fn plan(case: &Case) -> Answer {
                 return Answer::Apart(PROSE);
             }
             let uses: Vec<&str> = uses.split(" and ").filter(|text| text.starts_with("${")).collect();
-            let template = json!({"apiVersion": "test/v1", "kind": "Thing", "metadata": {"name": id.trim()}, "spec": uses});
-            let extra = json!({"template": template, "includeWhen": field("includeWhen "), "readyWhen": field("readyWhen ")});
-            setting.add(id.trim(), "", &extra);
+            let template =
+                json!({"apiVersion": "test/v1", "kind": "Thing", "metadata": {"name": id.trim()}, "spec": uses});
+            let extra =
+                json!({"template": template, "includeWhen": field("includeWhen "), "readyWhen": field("readyWhen ")});
+            setting.add(id.trim(), &extra);
         }
     }
     setting.observed = case.given.get("observed").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -250,8 +254,8 @@ fn conformance_status() {
     conform("status", |case| {
         let mut setting = Setting::with_inputs(case, &case.input);
         let observed = case.given.get("observed").and_then(Value::as_object).cloned().unwrap_or_default();
-        observed.keys().for_each(|id| setting.add(id, &case.input, &json!({})));
-        excluded(case).iter().for_each(|id| setting.add(id, &case.input, &json!({"includeWhen": ["${false}"]})));
+        observed.keys().for_each(|id| setting.add(id, &json!({})));
+        excluded(case).iter().for_each(|id| setting.add(id, &json!({"includeWhen": ["${false}"]})));
         setting.observed = observed;
         setting.status = super::parse(&case.input).unwrap()[0].to_json().as_object().unwrap().clone();
         match setting.run() {

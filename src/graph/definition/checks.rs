@@ -6,7 +6,7 @@ use super::resource::Entry;
 use super::schemas::{self, ObjectKind, describe};
 use super::Form;
 use crate::graph::diagnostic::{Diagnostic, Location, closest};
-use crate::graph::path;
+use crate::graph::path::{self, Plain};
 use crate::graph::schema::{Schema, Shape};
 use crate::graph::template::{Template, TemplateValue, TextPiece};
 use serde_json::Value;
@@ -169,17 +169,15 @@ impl Check<'_> {
 
     fn piece(&mut self, piece: &TextPiece) {
         let TextPiece::Expression(expression) = piece else { return };
-        let Some((_, found)) = self.scene.plain(expression) else { return };
-        if !matches!(found.shape, Shape::String | Shape::Any | Shape::IntegerOrString) {
-            let source = expression.source.trim();
-            let message = format!(
-                "`{source}` is {}, but a piece of a text has to be text (in `{}`)",
-                describe(&found.shape),
-                self.entry.id
-            );
-            let problem = Diagnostic::error("cel-type", message).at(&expression.location);
-            self.errors.push(problem.suggest(format!("`string({source})`")));
-        }
+        let Some((plain, found)) = self.scene.plain(expression) else { return };
+        let source = expression.source.trim();
+        let (found, better) = match (plain, &found.shape) {
+            (Plain::Optional, _) => ("an optional", format!("`{source}.orValue(\"\")`")),
+            (Plain::Value, Shape::String | Shape::Any | Shape::IntegerOrString) => return,
+            (Plain::Value, shape) => (describe(shape), format!("`string({source})`")),
+        };
+        let message = format!("`{source}` is {found}, but a piece of a text has to be text (in `{}`)", self.entry.id);
+        self.errors.push(Diagnostic::error("cel-type", message).at(&expression.location).suggest(better));
     }
 }
 

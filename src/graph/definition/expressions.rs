@@ -224,18 +224,22 @@ fn unknown_identifier<'a>(
 /// Without types only expressions that are one plain path are judged.
 fn must_be_bool(scene: &Scene, entry: &Entry<'_>, expression: &Expression, errors: &mut Vec<Diagnostic>) {
     let Some((_, schema)) = scene.plain(expression) else { return };
-    // The catalog does not declare the type of every status field; of inputs everything is declared.
-    let undeclared = schema.shape == Shape::Any && expression.reads.iter().all(|read| read.root != "schema");
-    if schema.shape != Shape::Boolean && !undeclared {
+    if schema.shape != Shape::Boolean && !is_undeclared(&schema, expression) {
         let message = format!("a condition of `{}` is {}, but has to be a boolean", entry.id, describe(&schema.shape));
         errors.push(Diagnostic::error("must-return-bool", message).at(&expression.location));
     }
+}
+
+/// The catalog does not declare the type of every status field; of inputs everything is declared.
+fn is_undeclared(schema: &Schema, expression: &Expression) -> bool {
+    schema.shape == Shape::Any && expression.reads.iter().all(|read| read.root != "schema")
 }
 
 fn must_be_list(scene: &Scene, expression: &Expression, errors: &mut Vec<Diagnostic>) {
     let Some((plain, schema)) = scene.plain(expression) else { return };
     let problem = match (plain, &schema.shape) {
         (Plain::Value, Shape::Array(_)) => return,
+        (Plain::Value, _) if is_undeclared(&schema, expression) => return,
         (Plain::Optional, _) => "an optional".to_owned(),
         (Plain::Value, shape) => describe(shape).to_owned(),
     };

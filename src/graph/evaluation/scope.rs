@@ -5,6 +5,7 @@ use crate::graph::catalog::{Catalog, Production};
 use crate::graph::expansion::{Graph, GraphNode, NodeIndex, NodeRole};
 use crate::graph::expression::{EvaluationError, Expression, Read, Segment};
 use crate::graph::path::{self, Plain};
+use crate::graph::schema::Shape;
 use crate::graph::tree::{Tree, Unknown, value_at};
 use crate::graph::walk::{Look, look, put};
 use serde_json::{Map, Value};
@@ -152,7 +153,20 @@ impl Sight<'_> {
                 return Found::Unknown(read.dotted());
             }
         }
-        in_observed(&observation.object, &read.path)
+        in_observed(&observation.object, &read.path, &|path| self.declares(index, path))
+    }
+
+    /// Whether a schema says what stands at a path of a resource.
+    fn declares(&self, index: NodeIndex, path: &[Segment]) -> bool {
+        let names: Vec<&str> = path.iter().map(|segment| if let Segment::Field(name) = segment { name } else { "" }).collect();
+        let Some((first, below)) = names.split_first() else { return false };
+        let Some(description) = self.graph.describe(index, self.catalog) else { return false };
+        let declared = match *first {
+            "spec" => description.spec.at(below),
+            "status" => description.status.at(below),
+            _ => description.root.at(&names),
+        };
+        declared.is_some_and(|schema| schema.shape != Shape::Any)
     }
 
     /// The production that publishes a path of a resource.
@@ -170,7 +184,7 @@ impl Sight<'_> {
             return Found::Unknown(self.gate(index));
         }
         match self.instance_object(index) {
-            Some(object) => in_observed(&object, &read.path),
+            Some(object) => in_observed(&object, &read.path, &|_| true),
             None => Found::Unknown(node.address.to_string()),
         }
     }
@@ -212,9 +226,12 @@ fn in_tree(tree: &Tree, path: &[Segment]) -> Found {
 }
 
 /// A declared field that is null counts as absent (kro.md 3.3).
-fn in_observed(object: &Value, path: &[Segment]) -> Found {
-    let reached = (0..=path.len()).rev().find(|depth| value_at(object, &path[..*depth]).is_some_and(|v| !v.is_null()));
-    let depth = reached.unwrap_or_default();
+fn in_observed(object: &Value, path: &[Segment], declares: &dyn Fn(&[Segment]) -> bool) -> Found {
+    let is_there = |depth: &usize| {
+        let part = &path[..*depth];
+        value_at(object, part).is_some_and(|value| !value.is_null() || !declares(part))
+    };
+    let depth = (0..=path.len()).rev().find(is_there).unwrap_or_default();
     match value_at(object, &path[..depth]) {
         Some(value) if depth == path.len() => Found::Known(value.clone()),
         Some(value) => Found::Missing(depth, hollow(value)),
