@@ -205,10 +205,10 @@ def as_sent(config: dict[str, Any]) -> dict[str, Any]:
     """A configuration for comparison: what is unset is left out, but bytes that are there and empty are not unset."""
     compact: dict[str, Any] = {}
     for name, value in config.items():
-        if name == "tlsClientConfig":
-            value = {k: v for k, v in value.items() if v or k in WRITE_ONLY_TLS}
-        if value:
-            compact[name] = value
+        is_tls = name == "tlsClientConfig"
+        kept = {k: v for k, v in value.items() if v or k in WRITE_ONLY_TLS} if is_tls else value
+        if kept:
+            compact[name] = kept
     return compact
 
 

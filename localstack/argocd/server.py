@@ -128,7 +128,7 @@ class Handler(BaseHTTPRequestHandler):
                 return {"value": "yes" if accounts.can_i(self._session(call), resource, action, target) else "no"}
             case "list":
                 server, name = _first(query, "server"), _first(query, "name")
-                return clusters.list(self._session(call), server, name)
+                return clusters.list_clusters(self._session(call), server, name)
             case "create":
                 upsert = _boolean(query, "upsert")
                 body = self._cluster(call, content)

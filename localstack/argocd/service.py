@@ -37,7 +37,7 @@ class ClusterService:
         self._targets = targets
         self._settings = settings
 
-    def list(self, session: Session, server: str | None, name: str | None) -> dict[str, Any]:
+    def list_clusters(self, session: Session, server: str | None, name: str | None) -> dict[str, Any]:
         """All clusters that the caller may get; with a filter only the first that matches."""
         found = [secret.read() for secret in self._store.clusters()]
         visible = [cluster for cluster in found if session.account.may("get", cluster.rbac_object)]

@@ -51,4 +51,3 @@ def _down(port: int) -> int:
     if not emulator.down(port):
         print(f"localstack: nothing of ours on port {port}", file=sys.stderr)
     return 0
-

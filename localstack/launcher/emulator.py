@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from . import paths
-from .install import ensure_installed
+from .install import STATIC_LIBRARIES, catalogue_of, ensure_installed
 from .locking import exclusive
 
 DEFAULT_PORT = 4566
@@ -76,7 +76,7 @@ def start(python: Path, port: int, home: Path, scratch: Path | None = None) -> E
     if _port_taken(port):
         raise EmulatorError(f"port {port} of 127.0.0.1 is in use by something else")
     shutil.rmtree(home, ignore_errors=True)
-    home.mkdir(parents=True)
+    _link_catalogue(python, home)
     with (home / "log").open("wb") as log:
         process = subprocess.Popen(
             [str(python), "-m", "localstack.runtime.main"],
@@ -94,6 +94,12 @@ def start(python: Path, port: int, home: Path, scratch: Path | None = None) -> E
         _end(process.pid)
         raise
     return Emulator(port, process.pid)
+
+
+def _link_catalogue(python: Path, home: Path) -> None:
+    libraries = home / STATIC_LIBRARIES
+    libraries.parent.mkdir(parents=True)
+    libraries.symlink_to(catalogue_of(python.parent.parent), target_is_directory=True)
 
 
 def stop(emulator: Emulator) -> None:
@@ -190,15 +196,16 @@ def _port_taken(port: int) -> bool:
 
 
 def _end(pid: int) -> None:
-    """Ends a process that may or may not be a child of this one."""
-    for number, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, STOP_SECONDS)):
-        try:
-            os.kill(pid, number)
-        except ProcessLookupError:
-            return
-        if _gone_within(pid, seconds):
-            return
-    print(f"localstack: process {pid} does not end", file=sys.stderr)
+    """Ends a process that may or may not be a child of this one.
+
+    An orderly end takes LocalStack three seconds, to save what nobody keeps.
+    """
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    if not _gone_within(pid, STOP_SECONDS):
+        print(f"localstack: process {pid} does not end", file=sys.stderr)
 
 
 def _gone_within(pid: int, seconds: float) -> bool:

@@ -30,11 +30,14 @@ class Release:
         return paths.LOCAL / f"venv-{self.version}"
 
 
-# 2026.3.0 uses syntax of Python 3.12, whatever its metadata says; the older one is for those who only have 3.10 or 3.11.
+# 2026.3.0 imports what only Python 3.13 has, and 4.13.1 what only 3.11 has, whatever their metadata say.
 RELEASES = (
-    Release("2026.3.0", ((3, 13), (3, 12))),
-    Release("4.13.1", ((3, 11), (3, 10))),
+    Release("2026.3.0", ((3, 13),)),
+    Release("4.13.1", ((3, 12), (3, 11))),
 )
+
+# Where LocalStack looks for what was built ahead, below its FILESYSTEM_ROOT.
+STATIC_LIBRARIES = Path("usr/lib/localstack")
 
 
 class InstallError(Exception):
@@ -58,7 +61,7 @@ def _choose(wanted: str | None) -> tuple[Release, str]:
         for version in release.pythons:
             if version in found:
                 return release, found[version]
-    raise InstallError("no Python 3.10 to 3.13 with the venv module in PATH or ~/.pyenv")
+    raise InstallError("no Python 3.11 to 3.13 with the venv module in PATH or ~/.pyenv")
 
 
 def _candidates() -> list[str]:
@@ -98,8 +101,21 @@ def _install_packages(release: Release, python: str) -> Release:
         shutil.rmtree(release.venv, ignore_errors=True)
         _run([python, "-m", "venv", str(release.venv)])
         _pip(release, "--requirement", str(release.pins))
+        _build_catalogue(release)
         (release.venv / "packages.stamp").write_text(_pins_fingerprint(release))
     return release
+
+
+def _build_catalogue(release: Release) -> None:
+    """LocalStack's index of all AWS services: without it every first start takes two seconds to make it."""
+    folder = catalogue_of(release.venv)
+    folder.mkdir(parents=True)
+    environment = os.environ | {"FILESYSTEM_ROOT": str(release.venv / "filesystem"), "OVERRIDE_IN_DOCKER": "0"}
+    _run([str(_python_of(release.venv)), "-m", "localstack.aws.spec"], environment)
+
+
+def catalogue_of(venv: Path) -> Path:
+    return venv / "filesystem" / STATIC_LIBRARIES
 
 
 def _install_plugin(release: Release) -> None:
@@ -129,7 +145,7 @@ def _pip(release: Release, *arguments: str) -> None:
     _run([str(_python_of(release.venv)), "-m", "pip", "install", *quiet, *arguments])
 
 
-def _run(command: list[str]) -> None:
+def _run(command: list[str], environment: dict[str, str] | None = None) -> None:
     # Standard output belongs to the export lines.
-    if subprocess.run(command, stdout=sys.stderr).returncode != 0:
+    if subprocess.run(command, stdout=sys.stderr, env=environment).returncode != 0:
         raise InstallError(f"failed: {' '.join(command)}")

@@ -114,6 +114,8 @@ fn engine_code(error: &EngineError) -> &'static str {
         EngineError::Selector(_) => "selector",
         EngineError::Read(_) => "read",
         EngineError::Refused(_) => "refused",
+        EngineError::NotConfirmed(_) => "not-confirmed",
+        EngineError::Unresolved(_) => "unresolved",
         EngineError::ArgoCd(_) => "argocd",
         EngineError::PlanOutOfDate(_) => "plan-out-of-date",
     }

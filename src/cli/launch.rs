@@ -3,7 +3,8 @@
 use super::context::Context;
 use super::environment::{ARGOCD_AUTH_TOKEN, ARGOCD_OPTS, ARGOCD_SERVER};
 use super::error::CliError;
-use crate::argocd::settings::ArgoCdSettings;
+use crate::argocd::settings::{ArgoCdSettings, SettingsError};
+use crate::argocd::{self};
 use crate::aws::sessions::{Options, Sessions};
 use crate::engine::api::{ArgoCd, Engine, EngineSettings};
 use crate::engine::events::Events;
@@ -53,8 +54,16 @@ fn settings(context: &Context, argocd: ArgoCd) -> EngineSettings {
     }
 }
 
-fn options(context: &Context, _argocd: &ArgoCd) -> Result<Options, CliError> {
-    Ok(Options { accounts: context.settings.accounts(), ..Options::default() })
+fn options(context: &Context, argocd: &ArgoCd) -> Result<Options, CliError> {
+    let clients = match argocd {
+        ArgoCd::Server(settings) => Some(argocd::connect(settings).map_err(usage)?),
+        ArgoCd::NotConfigured | ArgoCd::None => None,
+    };
+    Ok(Options { accounts: context.settings.accounts(), argocd: clients, ..Options::default() })
+}
+
+fn usage(error: SettingsError) -> CliError {
+    CliError::Usage(error.to_string())
 }
 
 /// Whether and how clusters are registered. `argocd: none` says that there is no Argo CD, whatever the environment holds.
@@ -62,11 +71,11 @@ fn argocd(context: &Context) -> Result<ArgoCd, CliError> {
     if context.settings.file.argocd_none.is_some() {
         return Ok(ArgoCd::None);
     }
-    let Some(_server) = context.environment.get(ARGOCD_SERVER) else { return Ok(ArgoCd::NotConfigured) };
-    let Some(_token) = context.environment.get(ARGOCD_AUTH_TOKEN) else {
+    let Some(server) = context.environment.get(ARGOCD_SERVER) else { return Ok(ArgoCd::NotConfigured) };
+    let Some(token) = context.environment.get(ARGOCD_AUTH_TOKEN) else {
         let message = format!("{ARGOCD_SERVER} is set and {ARGOCD_AUTH_TOKEN} is not: set both, or neither");
         return Err(CliError::Usage(message));
     };
-    let _options = context.environment.get(ARGOCD_OPTS).unwrap_or_default();
-    Ok(ArgoCd::Server(ArgoCdSettings {}))
+    let options = context.environment.get(ARGOCD_OPTS).unwrap_or_default();
+    ArgoCdSettings::parse(&server, &token, &options).map(ArgoCd::Server).map_err(usage)
 }

@@ -1,9 +1,12 @@
 //! What the command line calls.
 
+pub use super::apply::Apply;
+use super::apply::open;
+pub use super::destroy::Destroy;
 use super::events::Events;
 use super::plan::Plan;
-use super::report::{EngineError, InstanceStatus, RunReport};
-use super::stop::Stop;
+use super::report::{EngineError, InstanceStatus};
+use super::status;
 use super::work::Work;
 use crate::argocd::settings::ArgoCdSettings;
 pub use crate::aws::identity::AccountSettings;
@@ -11,7 +14,7 @@ use crate::aws::sessions::Sessions;
 use crate::graph::definition::Definitions;
 use crate::graph::documents::Documents;
 use crate::state::file::{DefinitionsUsed, InstanceKey};
-use crate::state::session::Holder;
+use crate::state::session::{self, Holder};
 use crate::state::store::Store;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,14 +55,14 @@ pub enum ArgoCd {
 }
 
 /// The engine.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Engine {
     /// Sessions of all accounts.
     pub(super) sessions: Arc<Sessions>,
     /// Where state is.
     pub(super) store: Arc<dyn Store>,
     /// What it was told.
-    pub(super) settings: EngineSettings,
+    pub(super) settings: Arc<EngineSettings>,
     /// Where events go.
     pub(super) events: Events,
 }
@@ -67,81 +70,50 @@ pub struct Engine {
 impl Engine {
     /// Makes an engine. Calls nothing.
     pub fn new(sessions: Arc<Sessions>, store: Arc<dyn Store>, settings: EngineSettings, events: Events) -> Self {
-        Self { sessions, store, settings, events }
+        Self { sessions, store, settings: Arc::new(settings), events }
     }
 
-    /// Expands every instance among the documents and places its resources. Calls only `sts:GetCallerIdentity`, and only
-    /// where an account needs the caller's own.
+    /// Expands every instance among the documents and places its resources. Calls only `sts:GetCallerIdentity`.
     pub async fn work(
         &self,
-        _documents: &Documents,
-        _definitions: &Definitions,
-        _used: &DefinitionsUsed,
+        documents: &Documents,
+        definitions: &Definitions,
+        used: &DefinitionsUsed,
     ) -> Result<Vec<Work>, EngineError> {
-        todo!()
+        let caller = self.sessions.caller().await.map_err(super::clouds::caller_error)?;
+        super::place::all(documents, definitions, used, &self.settings, Some(&caller.account))
     }
 
     /// Plans without lock and without writing anything.
-    pub async fn plan(&self, _work: &Work) -> Result<Plan, EngineError> {
-        todo!()
+    pub async fn plan(&self, work: &Work) -> Result<Plan, EngineError> {
+        let state = session::read(self.store.as_ref(), &work.key()).await?;
+        let site = super::apply::Site::new(self, work).await?;
+        Ok(site.plan(work, state.as_ref()).await?.planned.plan)
     }
 
     /// Takes the lock, resolves what an earlier run left open, reads, and plans. Mutates nothing.
-    pub async fn open_apply(&self, _work: Work) -> Result<Apply, EngineError> {
-        todo!()
+    pub async fn open_apply(&self, work: Work) -> Result<Apply, EngineError> {
+        open(self, work).await
     }
 
     /// The same for destroy, from the state alone. `None` if there is no state of that key.
-    pub async fn open_destroy(&self, _key: &InstanceKey) -> Result<Option<Destroy>, EngineError> {
-        todo!()
+    pub async fn open_destroy(&self, key: &InstanceKey) -> Result<Option<Destroy>, EngineError> {
+        super::destroy::open(self, key).await
     }
 
     /// What is recorded, without any call.
     pub async fn status(&self) -> Result<Vec<InstanceStatus>, EngineError> {
-        todo!()
+        Ok(session::read_all(self.store.as_ref()).await?.iter().map(status::of).collect())
     }
 }
 
-/// An apply whose plan is made; the lock is held until it is run or dropped.
-#[derive(Debug)]
-pub struct Apply {}
-
-impl Apply {
-    /// What will be done.
-    pub fn plan(&self) -> &Plan {
-        todo!()
-    }
-
-    /// Does it. `confirmed` are the addresses whose removal or replacement was confirmed by name. Errors mean that
-    /// nothing was changed.
-    pub async fn run(self, _confirmed: &[String], _stop: &Stop) -> Result<RunReport, EngineError> {
-        todo!()
-    }
-}
-
-/// A destroy whose plan is made; the lock is held until it is run or dropped.
-#[derive(Debug)]
-pub struct Destroy {}
-
-impl Destroy {
-    /// What will be done.
-    pub fn plan(&self) -> &Plan {
-        todo!()
-    }
-
-    /// Does it.
-    pub async fn run(self, _stop: &Stop) -> Result<RunReport, EngineError> {
-        todo!()
-    }
-}
-
-/// What `work` finds out about documents without any call: the same as [`Engine::work`], but accounts that only the
-/// caller's identity would tell stay empty. For `validate` and `graph`.
+/// What [`Engine::work`] finds out without any call; accounts that only the caller's identity would tell stay empty. For
+/// `validate` and `graph`.
 pub fn work_offline(
-    _documents: &Documents,
-    _definitions: &Definitions,
-    _used: &DefinitionsUsed,
-    _settings: &EngineSettings,
+    documents: &Documents,
+    definitions: &Definitions,
+    used: &DefinitionsUsed,
+    settings: &EngineSettings,
 ) -> Result<Vec<Work>, EngineError> {
-    todo!()
+    super::place::all(documents, definitions, used, settings, None)
 }

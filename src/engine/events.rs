@@ -1,6 +1,7 @@
 //! What happens during a run, as it happens. Progress, JSON lines and logs are readers of these.
 
 use crate::graph::identity::Address;
+use crate::kinds::recorder::RecorderEvent;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -92,6 +93,17 @@ pub enum Event {
     },
     /// The run has been asked to stop: nothing new is started.
     Stopping,
+}
+
+impl From<RecorderEvent> for Event {
+    fn from(event: RecorderEvent) -> Self {
+        Self::Repeating {
+            address: event.address,
+            operation: event.operation.to_owned(),
+            code: event.code,
+            seconds: event.delay.as_secs_f64(),
+        }
+    }
 }
 
 /// What is being done to an object.

@@ -6,8 +6,27 @@
 //! state alone.
 
 pub mod api;
+mod apply;
+mod clouds;
+mod context;
+mod destroy;
 pub mod events;
+mod inputs;
+mod look;
+mod object;
+mod pace;
+mod place;
 pub mod plan;
+pub mod planner;
+mod preflight;
+mod refresh;
+mod removal;
 pub mod report;
+mod resolve;
+mod run;
+mod status;
 pub mod stop;
 pub mod work;
+
+pub use apply::Apply;
+pub use destroy::Destroy;

@@ -177,4 +177,13 @@ impl Plan {
     pub fn is_empty(&self) -> bool {
         self.open_calls.is_empty() && self.changes.iter().all(|change| change.action == Action::None && !change.waits)
     }
+
+    /// Addresses of removals and replacements that have to be confirmed by name and are not.
+    pub fn unconfirmed(&self, confirmed: &[String]) -> Vec<String> {
+        self.changes
+            .iter()
+            .filter(|change| change.by_name && !confirmed.iter().any(|address| address == change.address.as_str()))
+            .map(|change| change.address.to_string())
+            .collect()
+    }
 }

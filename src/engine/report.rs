@@ -110,6 +110,12 @@ pub enum EngineError {
     /// The plan holds changes that are refused; nothing was changed.
     #[error("{} change(s) refused; nothing was changed", .0.summary.refused)]
     Refused(Box<Plan>),
+    /// Removals or replacements that ask to be confirmed by name; nothing was changed.
+    #[error("not confirmed by name: {}; nothing was changed", .0.join(", "))]
+    NotConfirmed(Vec<String>),
+    /// A call that an earlier run left open could not be resolved; nothing was changed.
+    #[error("a call of an earlier run could not be resolved: {0}")]
+    Unresolved(String),
     /// Argo CD cannot be used as it is; nothing was changed.
     #[error("Argo CD: {0}")]
     ArgoCd(String),
@@ -127,7 +133,13 @@ impl EngineError {
             Self::State(StateError::Locked { .. }) => 5,
             Self::Identity(_) => 6,
             Self::Read(error) if error.class == crate::aws::error::ErrorClass::Credentials => 6,
-            Self::State(_) | Self::Read(_) | Self::Refused(_) | Self::ArgoCd(_) | Self::PlanOutOfDate(_) => 1,
+            Self::State(_)
+            | Self::Read(_)
+            | Self::Refused(_)
+            | Self::NotConfirmed(_)
+            | Self::Unresolved(_)
+            | Self::ArgoCd(_)
+            | Self::PlanOutOfDate(_) => 1,
         }
     }
 }

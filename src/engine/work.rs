@@ -1,18 +1,20 @@
 //! Work: one expanded instance, with the account, region and role of every resource.
 
-use crate::aws::identity::Refusal;
 use crate::graph::evaluation::Evaluation;
 use crate::graph::expansion::{Graph, NodeIndex};
 use crate::graph::identity::Identity;
 use crate::state::file::{DefinitionsUsed, InstanceKey, RoleUsed};
+use std::collections::BTreeMap;
 
 /// One top-level instance, ready to be planned.
 #[derive(Debug, Clone)]
 pub struct Work {
     /// The expanded instance.
     pub graph: Graph,
-    /// By node: where a resource goes. `None` for virtual nodes, excluded ones, and kinds that are not carried out.
+    /// By node: where a resource goes. `None` for virtual nodes, excluded ones, and resources that are left out.
     pub places: Vec<Option<Place>>,
+    /// Resources of kinds that fleetctl carries out but that settings leave out, and why.
+    pub left_out: BTreeMap<NodeIndex, String>,
     /// The definitions used.
     pub definitions: DefinitionsUsed,
     /// What evaluation says with nothing observed.
@@ -47,6 +49,3 @@ impl Work {
         self.places.get(index.0).and_then(Option::as_ref)
     }
 }
-
-/// Why a resource has no place.
-pub type PlaceError = Refusal;

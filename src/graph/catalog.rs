@@ -153,8 +153,7 @@ impl KindDescription {
     /// `metadata` (which definitions use to make edges) is needed by `create` and counts as carried out; anything else
     /// is needed by `configure` and is not carried out. Both ask for `created`.
     pub fn field(&self, path: &str) -> Field {
-        const METADATA: Field =
-            Field { path: "metadata", step: Step::Create, asks: Production::Created, carried_out: true };
+        const METADATA: Field = Field { path: "metadata", step: Step::Create, asks: Production::Created, carried_out: true };
         const OTHER: Field = Field { path: "", step: Step::Configure, asks: Production::Created, carried_out: false };
         let special = self.fields.iter().filter(|field| covers(field.path, path)).max_by_key(|field| field.path.len());
         match special {
@@ -177,8 +176,7 @@ impl KindDescription {
     /// The production that publishes a path of the observed object (`status.vpcID`). A read of a whole subtree needs
     /// everything in it.
     pub fn published_at(&self, path: &str) -> Production {
-        let own =
-            self.published.iter().filter(|(prefix, _)| covers(prefix, path)).max_by_key(|(prefix, _)| prefix.len());
+        let own = self.published.iter().filter(|(prefix, _)| covers(prefix, path)).max_by_key(|(prefix, _)| prefix.len());
         self.published
             .iter()
             .filter(|(entry, _)| covers(path, entry))

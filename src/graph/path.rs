@@ -35,8 +35,7 @@ pub(crate) fn parse(text: &str) -> Vec<Segment> {
             out.push(Segment::Index(index.parse().unwrap_or(0)));
             rest = after;
         } else {
-            let end =
-                rest.char_indices().skip(1).find(|(_, c)| matches!(c, '.' | '[')).map_or(rest.len(), |(at, _)| at);
+            let end = rest.char_indices().skip(1).find(|(_, c)| matches!(c, '.' | '[')).map_or(rest.len(), |(at, _)| at);
             out.push(Segment::Field(rest[..end].to_owned()));
             rest = &rest[end..];
         }
@@ -81,9 +80,7 @@ pub(crate) fn plain(source: &str, reads: &[Read]) -> Option<Plain> {
     let mut rest = source.trim().strip_prefix(read.root.as_str())?;
     for segment in &read.path {
         rest = match segment {
-            Segment::Index(index) => {
-                rest.strip_prefix('[')?.strip_prefix(index.to_string().as_str())?.strip_prefix(']')?
-            }
+            Segment::Index(index) => rest.strip_prefix('[')?.strip_prefix(index.to_string().as_str())?.strip_prefix(']')?,
             Segment::Field(name) if rest.starts_with('[') => quoted_index(rest, name)?,
             Segment::Field(name) => {
                 let after = rest.strip_prefix('.')?;
@@ -115,10 +112,7 @@ mod tests {
         let path = vec![field("metadata"), field("annotations"), field("services.k8s.aws/region")];
         assert_eq!(text(&path), "metadata.annotations[\"services.k8s.aws/region\"]");
         assert_eq!(parse(&text(&path)), path);
-        assert_eq!(
-            parse("spec.routes[2].gatewayID"),
-            [field("spec"), field("routes"), Segment::Index(2), field("gatewayID")]
-        );
+        assert_eq!(parse("spec.routes[2].gatewayID"), [field("spec"), field("routes"), Segment::Index(2), field("gatewayID")]);
         assert_eq!(any_item("spec.routes[12].gatewayID"), "spec.routes[].gatewayID");
         assert_eq!(any_item("metadata.annotations[\"a.b\"]"), "metadata.annotations[\"a.b\"]");
     }

@@ -4,8 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::catalog::{
-    Catalog, Field, ImpliedEdge, ImpossibleValue, KindDescription, Production, Reference, ReferenceTarget, Scope, Step,
-    Support,
+    Catalog, Field, ImpliedEdge, ImpossibleValue, KindDescription, Production, Reference, ReferenceTarget, Scope, Step, Support,
 };
 use super::schema::{Object, Schema, Shape};
 use indexmap::IndexMap;
@@ -184,10 +183,7 @@ fn typed(name: &str, kind: &str) -> Schema {
         "map[string]bytes" => Schema::of(Shape::Map(Box::new(Schema::of(Shape::Bytes)))),
         "object" if name.ends_with("Ref") => {
             let from = object(&[("name", "string"), ("namespace", "string")]);
-            Schema::of(Shape::Object(Object {
-                properties: IndexMap::from([("from".to_owned(), from)]),
-                required: vec![],
-            }))
+            Schema::of(Shape::Object(Object { properties: IndexMap::from([("from".to_owned(), from)]), required: vec![] }))
         }
         _ => Schema::default(),
     }
@@ -208,8 +204,7 @@ fn core_kinds() -> Vec<KindDescription> {
         implied: &[],
     };
     let texts = "map[string]string";
-    let secret =
-        object(&[("type", "string"), ("data", "map[string]bytes"), ("stringData", texts), ("immutable", "boolean")]);
+    let secret = object(&[("type", "string"), ("data", "map[string]bytes"), ("stringData", texts), ("immutable", "boolean")]);
     let config_map = object(&[("data", texts), ("binaryData", "map[string]bytes"), ("immutable", "boolean")]);
     let anything = KindDescription {
         api_version: "test/v1".to_owned(),
@@ -269,13 +264,9 @@ fn special_fields(kind: &str) -> &'static [Field] {
             }
         }
         "InternetGateway" => const { &[create("spec.tags"), configure("spec.vpc"), configure("spec.vpcRef")] },
-        "NATGateway"
-        | "ElasticIPAddress"
-        | "SecurityGroup"
-        | "Nodegroup"
-        | "Addon"
-        | "PodIdentityAssociation"
-        | "Policy" => const { &[create("spec")] },
+        "NATGateway" | "ElasticIPAddress" | "SecurityGroup" | "Nodegroup" | "Addon" | "PodIdentityAssociation" | "Policy" => {
+            const { &[create("spec")] }
+        }
         "RouteTable" => {
             const {
                 &[

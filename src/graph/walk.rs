@@ -46,9 +46,7 @@ impl Template {
                 (TemplateValue::Mapping(entries), Segment::Field(name)) => {
                     entries.iter().find(|(key, _)| key.text == *name).map(|(_, below)| below)
                 }
-                (TemplateValue::Sequence(items), Segment::Index(index)) => {
-                    items.iter().filter(|item| !skipped(item)).nth(*index)
-                }
+                (TemplateValue::Sequence(items), Segment::Index(index)) => items.iter().filter(|item| !skipped(item)).nth(*index),
                 _ => None,
             };
             let Some(below) = next else { break };
@@ -74,10 +72,8 @@ impl Template {
                 (items.is_empty() || !known.is_empty()).then_some(Value::Array(known))
             }
             TemplateValue::Mapping(entries) => {
-                let known: Map<String, Value> = entries
-                    .iter()
-                    .filter_map(|(key, below)| Some((key.text.clone(), below.literals()?)))
-                    .collect();
+                let known: Map<String, Value> =
+                    entries.iter().filter_map(|(key, below)| Some((key.text.clone(), below.literals()?))).collect();
                 (entries.is_empty() || !known.is_empty()).then_some(Value::Object(known))
             }
         }

@@ -1,7 +1,7 @@
 //! The list of kinds: what the graph language sees of them, and where the engine finds them.
 
 use super::kind::Kind;
-use super::schemas;
+use super::{access_entry, addon, cluster, ec2, pod_identity_association, role, schemas};
 use crate::graph::catalog::{
     Catalog, Field, ImpliedEdge, ImpossibleValue, KindDescription, Production, Reference, Scope, Support,
 };
@@ -10,7 +10,19 @@ use serde_json::Value;
 use std::sync::LazyLock;
 
 /// The kinds that are carried out. A kind that is not here but has a schema is only known.
-static CARRIED_OUT: &[&dyn Kind] = &[];
+static CARRIED_OUT: &[&dyn Kind] = &[
+    &ec2::vpc::Vpc,
+    &ec2::subnet::Subnet,
+    &ec2::internet_gateway::InternetGateway,
+    &ec2::nat_gateway::NatGateway,
+    &ec2::elastic_ip_address::ElasticIpAddress,
+    &ec2::route_table::RouteTable,
+    &role::Role,
+    &cluster::Cluster,
+    &addon::Addon,
+    &access_entry::AccessEntry,
+    &pod_identity_association::PodIdentityAssociation,
+];
 
 /// Kinds that have a schema and nobody to carry them out.
 static ONLY_KNOWN: LazyLock<Vec<KindDescription>> = LazyLock::new(|| {
@@ -42,7 +54,6 @@ impl Catalog for KindCatalog {
 }
 
 /// The kind that carries out objects of this apiVersion and kind; none for kinds that are only known.
-#[must_use]
 pub fn kind(api_version: &str, name: &str) -> Option<&'static dyn Kind> {
     kinds().find(|known| {
         let description = known.description();
@@ -78,7 +89,6 @@ impl Default for Facts {
 
 /// The description of an ACK kind of the table, by its name. A name that the table does not have gives a description
 /// without fields; a test of the catalog rules that out.
-#[must_use]
 pub fn describe_ack(name: &str, facts: &Facts) -> KindDescription {
     if let Some(known) = schemas::ack_kind(name) {
         return ack_description(known, facts);
@@ -115,7 +125,6 @@ fn ack_description(known: &schemas::AckKind, facts: &Facts) -> KindDescription {
 }
 
 /// The description of a core kind.
-#[must_use]
 pub fn core_description(known: &schemas::CoreKind, support: Support, fields: &'static [Field]) -> KindDescription {
     KindDescription {
         api_version: "v1".to_owned(),
@@ -139,8 +148,6 @@ fn nothing() -> Schema {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
-
     use super::*;
 
     #[test]

@@ -5,10 +5,11 @@
 //! they are absent. `null` and absent are the same, and so are an empty list and none; an empty text is a text.
 
 mod document;
+pub mod policy;
 
 use super::kind::{Changeability, FieldChange, Observed, Subject};
-use super::policy_document;
-use crate::aws::tags::{self, Tags};
+use super::tags;
+use crate::aws::tags::Tags;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -26,13 +27,14 @@ pub enum How {
     /// As a list whose order matters.
     List,
     /// As a list of mappings, told apart by the first of these fields that a mapping has. A change is reported item by
-    /// item, `spec.routes[0.0.0.0/0]`. Texts in lists inside an item count as sets.
+    /// item, `spec.routes[0.0.0.0/0]`. Of an item, only the fields that the wanted side sets count; texts in lists inside
+    /// it count as sets.
     Keyed(&'static [&'static str]),
     /// As a mapping from names to texts. Every name counts, also those that only the observed side has.
     Names,
     /// Like [`How::Names`], the texts being IAM policy documents.
     NamedPolicies,
-    /// As an IAM policy document, by meaning ([`policy_document::same_meaning`]).
+    /// As an IAM policy document, by meaning ([`policy::same`]).
     Policy,
     /// As JSON or YAML text, by meaning.
     Document,
@@ -76,20 +78,17 @@ pub struct Rule {
 
 impl Rule {
     /// A field that `configure` changes.
-    #[must_use]
     pub const fn in_place(path: &'static str, how: How) -> Self {
         Self { path, how, absent: Absent::Unmanaged, changeability: Changeability::InPlace, reason: None }
     }
 
     /// A field that only a new object can have changed: `the CIDR of a subnet cannot be changed`.
-    #[must_use]
     pub const fn replacement(path: &'static str, how: How, reason: &'static str) -> Self {
         let changeability = Changeability::Replacement;
         Self { path, how, absent: Absent::Unmanaged, changeability, reason: Some(reason) }
     }
 
     /// A field that AWS could change, but fleetctl does not.
-    #[must_use]
     pub const fn not_carried_out(path: &'static str, how: How, reason: &'static str) -> Self {
         let changeability = Changeability::NotCarriedOut;
         Self { path, how, absent: Absent::Unmanaged, changeability, reason: Some(reason) }
@@ -134,7 +133,6 @@ impl Rule {
 /// The differences of an object: its fields by the rules, and its tags. What [`Kind::compare`] does for most kinds.
 ///
 /// [`Kind::compare`]: super::kind::Kind::compare
-#[must_use]
 pub fn object(
     rules: &[Rule],
     subject: &Subject,
@@ -144,13 +142,12 @@ pub fn object(
 ) -> Vec<FieldChange> {
     let there = Value::Object(Map::from_iter([("spec".to_owned(), observed.spec.clone())]));
     let mut changes = fields(rules, desired, &there, applied);
-    changes.extend(tag_changes(&tags::complete(at(desired, "spec.tags"), subject), &observed.tags));
+    changes.extend(tag_changes(&tags::wanted(subject, desired), &observed.tags));
     changes
 }
 
 /// The differences of two objects by the rules, without their tags. Both sides are whole objects (`{"spec": …}`); a
 /// field below `spec` that no rule covers is compared by value and cannot be changed.
-#[must_use]
 pub fn fields(rules: &[Rule], desired: &Value, observed: &Value, applied: Option<&Value>) -> Vec<FieldChange> {
     let comparison = Comparison { rules, sides: Sides { desired, observed, applied } };
     let mut changes = Vec::new();
@@ -159,9 +156,8 @@ pub fn fields(rules: &[Rule], desired: &Value, observed: &Value, applied: Option
     changes
 }
 
-/// The differences of tags, marks among them ([`tags::complete`]). Tags of AWS, ACK and fleetctl that are not wanted are
+/// The differences of tags, marks among them ([`tags::wanted`]). Tags of AWS, ACK and fleetctl that are not wanted are
 /// left alone; any other tag that is not wanted is to go, as with ACK.
-#[must_use]
 pub fn tag_changes(wanted: &Tags, observed: &Tags) -> Vec<FieldChange> {
     let text = |value: Option<&String>| value.map_or(Value::Null, |value| Value::String(value.clone()));
     let change = |key: &String| FieldChange {
@@ -172,13 +168,12 @@ pub fn tag_changes(wanted: &Tags, observed: &Tags) -> Vec<FieldChange> {
         reason: None,
     };
     let missing = wanted.iter().filter(|(key, value)| observed.get(*key) != Some(*value)).map(|(key, _)| key);
-    let extra = observed.keys().filter(|key| !wanted.contains_key(*key) && !tags::is_ignored(key));
+    let extra = observed.keys().filter(|key| !wanted.contains_key(*key) && !tags::is_foreign(key));
     missing.chain(extra).map(change).collect()
 }
 
 /// Whether an unknown leaf of the wanted object leaves a change undecided: both lie in the same field. A list of which
 /// one item is unknown is undecided as a whole. Paths may carry indices or keys in brackets.
-#[must_use]
 pub fn undecided(change: &str, unknown: &str) -> bool {
     let head = |path: &str| path.split('[').next().unwrap_or_default().to_owned();
     let (change, unknown) = (head(change), head(unknown));
@@ -280,7 +275,7 @@ fn same(how: How, desired: &Value, observed: &Value) -> bool {
 
 fn same_policy(desired: &Value, observed: &Value) -> bool {
     match (desired.as_str(), observed.as_str()) {
-        (Some(desired), Some(observed)) => policy_document::same_meaning(desired, observed),
+        (Some(desired), Some(observed)) => policy::same(desired, observed),
         _ => desired == observed,
     }
 }
@@ -295,13 +290,24 @@ fn by_key(rule: &Rule, path: &str, keys: &[&str], desired: &Value, observed: &Va
     let (desired, observed) = (items(desired), items(observed));
     for item in &desired {
         let rivals = || observed.iter().filter(|candidate| key(candidate) == key(item));
-        if !rivals().any(|candidate| normal(candidate, true) == normal(item, true)) {
+        if !rivals().any(|candidate| normal(&only(candidate, item), true) == normal(item, true)) {
             let before = rivals().next().unwrap_or(&Value::Null);
             changes.push(rule.change(format!("{path}[{}]", key(item)), before, item));
         }
     }
     for item in observed.iter().filter(|item| !desired.iter().any(|candidate| key(candidate) == key(item))) {
         changes.push(rule.change(format!("{path}[{}]", key(item)), item, &Value::Null));
+    }
+}
+
+/// A mapping without the fields that another one does not set.
+fn only(mapping: &Value, of: &Value) -> Value {
+    match (mapping, of) {
+        (Value::Object(fields), Value::Object(of)) => {
+            let kept = fields.iter().filter(|(name, _)| of.get(*name).is_some_and(|value| !is_nothing(value)));
+            Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
+        }
+        _ => mapping.clone(),
     }
 }
 
@@ -380,7 +386,6 @@ fn is_nothing(value: &Value) -> bool {
 }
 
 /// The value at a dotted path; null where there is none.
-#[must_use]
 pub fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
     path.split('.').try_fold(value, |value, name| value.get(name)).unwrap_or(&Value::Null)
 }

@@ -219,11 +219,45 @@ pub trait Kind: Send + Sync {
         record: &'a Record,
     ) -> BoxFuture<'a, Result<(), StepError>>;
 
+    /// Whether an object that bears nobody's marks may be taken over without being asked. Only for what AWS itself makes
+    /// beside an object of ours: the access entry of a cluster's creator, and that of Auto Mode's nodes.
+    fn adoptable_without_marks(&self, _observed: &Observed) -> bool {
+        false
+    }
+
+    /// The object as the state may keep it: without write-only and secret fields.
+    fn recordable(&self, desired: &Value) -> Value {
+        desired.clone()
+    }
+
+    /// What of this very object fleetctl does not carry out, beside what the field table says. Called with the known
+    /// leaves of a rendered object.
+    fn not_carried_out(&self, _object: &Value) -> Vec<NotCarriedOut> {
+        Vec::new()
+    }
+
     /// Whether AWS takes the object away together with another one (an add-on with its cluster): kind and the path of
     /// the record's applied object that names it. Destroy does not delete it by itself then.
     fn goes_with(&self) -> Option<GoesWith> {
         None
     }
+}
+
+/// What of an object is not carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotCarriedOut {
+    /// The object as a whole: the plan names it, and nothing is done.
+    Object {
+        /// Why.
+        reason: String,
+    },
+    /// A value: the plan refuses it.
+    Value {
+        /// Path below the object: `stringData.server`.
+        path: String,
+        /// Why.
+        reason: String,
+    },
 }
 
 /// The object that takes another one away with it.

@@ -75,7 +75,6 @@ static ACK_KINDS: LazyLock<Vec<AckKind>> = LazyLock::new(|| parse(TABLE).unwrap_
 static CORE_KINDS: LazyLock<Vec<CoreKind>> = LazyLock::new(core);
 
 /// The ACK kinds of the table, in its order.
-#[must_use]
 pub fn ack_kinds() -> &'static [AckKind] {
     &ACK_KINDS
 }
@@ -86,7 +85,6 @@ pub fn ack_kind(kind: &str) -> Option<&'static AckKind> {
 }
 
 /// The core kinds (apiVersion `v1`).
-#[must_use]
 pub fn core_kinds() -> &'static [CoreKind] {
     &CORE_KINDS
 }
@@ -271,7 +269,6 @@ fn core() -> Vec<CoreKind> {
 }
 
 /// Every dotted path of a schema, `[]` entering list items; for checks of the tables that the kinds carry.
-#[must_use]
 pub fn paths(schema: &Schema) -> BTreeMap<String, &Schema> {
     let mut found = BTreeMap::new();
     collect(schema, "", &mut found);
@@ -294,8 +291,6 @@ fn collect<'a>(schema: &'a Schema, path: &str, found: &mut BTreeMap<String, &'a 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
-
     use super::*;
 
     fn shape<'a>(kind: &str, path: &[&str]) -> &'a Shape {

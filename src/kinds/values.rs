@@ -4,7 +4,7 @@
 //! not there, or not a text, is nobody's business here: schemas see to types, and unknown leaves are left out.
 
 use crate::graph::catalog::ImpossibleValue;
-use ipnet::Ipv4Net;
+use ipnet::{Ipv4Net, Ipv6Net};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -42,7 +42,6 @@ pub struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     /// Starts with an object's known leaves.
-    #[must_use]
     pub fn new(object: &'a Value) -> Self {
         Self { object, found: Vec::new() }
     }
@@ -79,7 +78,6 @@ impl<'a> Checker<'a> {
     }
 
     /// What was found.
-    #[must_use]
     pub fn finish(self) -> Vec<ImpossibleValue> {
         self.found
     }
@@ -149,6 +147,15 @@ pub fn cidr(shortest: u8, longest: u8) -> impl Fn(&str) -> Option<Wrong> {
         let size = || format!("`{text}` has a prefix of {} bits", block.prefix_len());
         (!fits).then(|| Wrong::new(size(), format!("a prefix from /{shortest} to /{longest}")))
     }
+}
+
+/// An IPv6 block without host bits.
+pub fn ipv6_cidr(text: &str) -> Option<Wrong> {
+    let Ok(block) = text.parse::<Ipv6Net>() else {
+        return Some(Wrong::new(format!("`{text}` is not an IPv6 CIDR block"), "a block like ::/0"));
+    };
+    let message = || format!("`{text}` has bits set behind its prefix");
+    (block.trunc() != block).then(|| Wrong::new(message(), block.trunc().to_string()))
 }
 
 /// An availability zone of a region: `us-west-2a`, or a local zone like `us-west-2-lax-1a`. Without a region only the
@@ -226,15 +233,12 @@ fn wrong_value(value: &str) -> Option<Wrong> {
 }
 
 /// The region that an object's annotation names, if it does.
-#[must_use]
 pub fn region(object: &Value) -> Option<&str> {
     object.get("metadata")?.get("annotations")?.get("services.k8s.aws/region")?.as_str()
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use serde_json::json;
 

@@ -75,7 +75,7 @@ impl std::fmt::Display for InstanceKey {
 }
 
 /// The definitions that were used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DefinitionsUsed {
     /// `built-in`, or the folder.
@@ -145,7 +145,7 @@ impl Phase {
 }
 
 /// The role that reached an account.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RoleUsed {
     /// The role's ARN.

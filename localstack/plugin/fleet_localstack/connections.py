@@ -8,7 +8,7 @@ from typing import Any
 
 from hypercorn.asyncio.tcp_server import TCPServer
 from localstack.http import Request
-from localstack.utils.patch import patch
+from localstack.utils.patch import Patch
 
 Peer = tuple[str, int]
 
@@ -18,7 +18,6 @@ _OPEN: dict[Peer, tuple[asyncio.AbstractEventLoop, asyncio.StreamWriter]] = {}
 def install() -> None:
     """From now on, connections are remembered by their client's address."""
 
-    @patch(TCPServer.run)
     async def run(original: Callable[..., Any], self: TCPServer) -> None:
         address = self.writer.get_extra_info("peername")
         peer = (str(address[0]), int(address[1])) if address else None
@@ -29,6 +28,8 @@ def install() -> None:
         finally:
             if peer:
                 _OPEN.pop(peer, None)
+
+    Patch.function(TCPServer.run, run).apply()
 
 
 def drop(request: Request) -> bool:

@@ -28,15 +28,16 @@ _CALL = "fleet_call"  # the attribute of LocalStack's context that carries the l
 
 
 def install() -> None:
+    """Called from LocalStack's chain of handlers, around the service itself."""
     handlers.serve_custom_service_request_handlers.append(_before)
     handlers.run_custom_response_handlers.append(_after)
 
 
 def access_key_of(context: RequestContext) -> str | None:
-    return extract_access_key_id_from_auth_header(context.request.headers)
+    return extract_access_key_id_from_auth_header(dict(context.request.headers))
 
 
-def _before(_chain: Any, context: RequestContext, _response: Response) -> None:
+def _before(chain: Any, context: Any, response: Response) -> None:
     if context.is_internal_call or not context.service_operation:
         return
     CLOCK.run_due()
@@ -65,7 +66,7 @@ def _apply_before(call: Call, rule: Rule | None, context: RequestContext) -> Non
         refuse(code, message, status)
 
 
-def _after(_chain: Any, context: RequestContext, response: Response) -> None:
+def _after(chain: Any, context: Any, response: Response) -> None:
     call: Call | None = getattr(context, _CALL, None)
     if call is None:
         return

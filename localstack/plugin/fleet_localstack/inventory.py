@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from moto.ec2.models import EC2Backend, ec2_backends
+from moto.ec2.models import ec2_backends
 
-from .ec2.engine import engine
+from .ec2.engine import Engine, engine
 from .ec2.nat_gateways import gateways_of
 from .eks.store import Cluster, all_clusters
 from .iam import iam
@@ -55,7 +55,7 @@ def _role(client: Any, name: str) -> Item:
     }
 
 
-def _ec2(backend: EC2Backend) -> dict[str, list[Item]]:
+def _ec2(backend: Engine) -> dict[str, list[Item]]:
     subnets = [subnet for zone in backend.subnets.values() for subnet in zone.values()]
     groups = [group for of_vpc in backend.groups.values() for group in of_vpc.values()]
     gateways = [gateway for gateway in gateways_of(backend).values() if gateway.state != "deleted"]
@@ -73,7 +73,7 @@ def _ec2(backend: EC2Backend) -> dict[str, list[Item]]:
     }
 
 
-def _items(backend: EC2Backend, objects: Iterable[Any], details: Any) -> list[Item]:
+def _items(backend: Engine, objects: Iterable[Any], details: Any) -> list[Item]:
     items = []
     for each in objects:
         tags = dict(backend.tags.get(each.id) or {})

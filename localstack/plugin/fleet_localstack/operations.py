@@ -12,7 +12,7 @@ from typing import Any
 
 from localstack.aws.api import RequestContext
 from localstack.aws.skeleton import Skeleton
-from localstack.utils.patch import patch
+from localstack.utils.patch import Patch
 from moto.core.exceptions import RESTError
 
 from . import world
@@ -40,17 +40,24 @@ def around(service: str, *operations: str) -> Callable[[Wrapper], Wrapper]:
     return register
 
 
+def operation_of(context: RequestContext) -> str:
+    """The name of the operation, which is known wherever a wrapper runs."""
+    assert context.operation is not None
+    return str(context.operation.name)
+
+
 def install() -> None:
     """From now on, services that LocalStack loads are wrapped."""
 
-    @patch(Skeleton.__init__)
-    def __init__(original: Callable[..., None], self: Skeleton, service: Any, implementation: Any) -> None:
+    def initialize(original: Callable[..., None], self: Skeleton, service: Any, implementation: Any) -> None:
         original(self, service, implementation)
         name = service.service_name
         if name in SERVICES:
             self.dispatch_table = {
                 operation: _wrapped(name, operation, handler) for operation, handler in self.dispatch_table.items()
             }
+
+    Patch.function(Skeleton.__init__, initialize).apply()
 
 
 def _wrapped(service: str, operation: str, handler: Callable[..., Reply]) -> Callable[..., Reply]:

@@ -33,6 +33,8 @@ class Settings:
     ec2_use_lag_seconds: float = 0.0
     # How long EKS refuses a role after its creation or the last change of its trust or permissions.
     role_propagation_seconds: float = 0.5
+    # How long a new access entry is unknown to the cluster itself, and so to Argo CD.
+    access_entry_propagation_seconds: float = 0.5
     # What CreateAccessEntry and CreatePodIdentityAssociation answer while the cluster is not ACTIVE; "" lets them pass.
     cluster_not_active_code: str = "InvalidRequestException"
 

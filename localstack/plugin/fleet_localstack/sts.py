@@ -71,9 +71,7 @@ def _check_duration(seconds: int, longest: int, chained: bool) -> None:
             f"Member must have value greater than or equal to {SHORTEST_SECONDS}"
         )
     if chained and seconds > CHAINED_SECONDS:
-        _invalid(
-            "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining."
-        )
+        _invalid("The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining.")
     if seconds > longest:
         _invalid("The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
 
@@ -90,7 +88,7 @@ def _admits(statement: dict[str, Any], caller: Caller, request: Parameters) -> b
         statement.get("Effect") == "Allow"
         and any(fnmatchcase("sts:AssumeRole", action) for action in as_list(statement.get("Action")))
         and any(caller.is_principal(each) for each in as_list(named))
-        and all(_holds(*each, request) for each in (statement.get("Condition") or {}).items())
+        and all(_holds(name, keys, request) for name, keys in (statement.get("Condition") or {}).items())
     )
 
 

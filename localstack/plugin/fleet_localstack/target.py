@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .eks.access_entries import effective_entries
 from .eks.store import all_clusters
 from .world import LOCK
 
@@ -22,6 +23,6 @@ def by_endpoint(endpoint: str) -> dict[str, Any] | None:
                     "status": cluster.status,
                     "version": cluster.body["version"],
                     "certificateAuthority": cluster.body["certificateAuthority"].get("data"),
-                    "accessEntries": {arn: sorted(e.policies) for arn, e in cluster.access_entries.items()},
+                    "accessEntries": {arn: sorted(e.policies) for arn, e in effective_entries(cluster).items()},
                 }
     return None

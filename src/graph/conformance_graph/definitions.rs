@@ -36,8 +36,7 @@ fn definition(parts: &Node) -> Node {
     let part = |name: &str| parts.get(name).cloned();
     let mut schema = vec![("apiVersion", node(&json!("v1alpha1")))];
     schema.push(("kind", part("kind").unwrap_or_else(|| node(&json!("Case")))));
-    schema
-        .extend(["spec", "types", "status", "scope", "group"].into_iter().filter_map(|name| Some((name, part(name)?))));
+    schema.extend(["spec", "types", "status", "scope", "group"].into_iter().filter_map(|name| Some((name, part(name)?))));
     let mut spec = vec![("schema", mapping(schema))];
     spec.extend(part("resources").map(|resources| ("resources", resources)));
     mapping(vec![
@@ -131,8 +130,7 @@ fn conformance_foreach() {
         let name = named.unwrap_or_else(|| all.iter().map(|axis| format!("${{string({axis})}}")).collect());
         let id = before.split_once("resources: ").or(before.split_once("id: ")).map_or("probe", |(_, rest)| rest);
         let id = id.split([' ', ';']).next().unwrap();
-        let ready: Vec<&str> =
-            after.split_once("readyWhen: ").map(|(_, condition)| condition.trim()).into_iter().collect();
+        let ready: Vec<&str> = after.split_once("readyWhen: ").map(|(_, condition)| condition.trim()).into_iter().collect();
         let template = json!({"apiVersion": "test/v1", "kind": "Thing", "metadata": {"name": name}});
         let parts = json!({
             "spec": {"l": "[]object", "name": "string"},

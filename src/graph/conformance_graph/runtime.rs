@@ -120,19 +120,15 @@ fn eval_at(case: &Case) -> Answer {
     let mut setting = Setting::with_inputs(case, source);
     let braced = format!("${{{source}}}");
     for (id, object) in case.given.iter().filter(|(id, _)| !["schema", "excluded"].contains(&id.as_str())) {
-        let extra = if place == "readyWhen" && source.contains(&format!("{id}.")) {
-            json!({ "readyWhen": [braced] })
-        } else {
-            json!({})
-        };
+        let extra =
+            if place == "readyWhen" && source.contains(&format!("{id}.")) { json!({ "readyWhen": [braced] }) } else { json!({}) };
         setting.add(id, &extra);
         setting.observed.insert(id.clone(), object.clone());
     }
     for id in excluded(case) {
         setting.add(&id, &json!({"includeWhen": ["${false}"]}));
     }
-    let probe =
-        |value: Value| json!({"apiVersion": "test/v1", "kind": "Thing", "metadata": {"name": "probe"}, "spec": value});
+    let probe = |value: Value| json!({"apiVersion": "test/v1", "kind": "Thing", "metadata": {"name": "probe"}, "spec": value});
     match place {
         "template" => setting.add("probe", &json!({"template": probe(json!({ "value": braced }))})),
         "includeWhen" => setting.add("probe", &json!({ "includeWhen": [braced] })),
@@ -203,10 +199,8 @@ fn plan(case: &Case) -> Answer {
                 return Answer::Apart(PROSE);
             }
             let uses: Vec<&str> = uses.split(" and ").filter(|text| text.starts_with("${")).collect();
-            let template =
-                json!({"apiVersion": "test/v1", "kind": "Thing", "metadata": {"name": id.trim()}, "spec": uses});
-            let extra =
-                json!({"template": template, "includeWhen": field("includeWhen "), "readyWhen": field("readyWhen ")});
+            let template = json!({"apiVersion": "test/v1", "kind": "Thing", "metadata": {"name": id.trim()}, "spec": uses});
+            let extra = json!({"template": template, "includeWhen": field("includeWhen "), "readyWhen": field("readyWhen ")});
             setting.add(id.trim(), &extra);
         }
     }

@@ -1,10 +1,10 @@
 //! Templates against the schema of their kind: kro.md 1.4, checks 5, 8 and what of 14 is plain without types.
 
+use super::Form;
 use super::expressions::Scene;
 use super::load::Kinds;
 use super::resource::Entry;
 use super::schemas::{self, ObjectKind, describe};
-use super::Form;
 use crate::graph::diagnostic::{Diagnostic, Location, closest};
 use crate::graph::path::{self, Plain};
 use crate::graph::schema::{Schema, Shape};
@@ -40,13 +40,7 @@ pub(crate) fn unknown_kind(api_version: &str, kind: &str, all: &[(String, String
 }
 
 /// Walks an entry's template along the schema of its kind, and asks the catalog whether its literals can be.
-pub(super) fn template(
-    scene: &Scene,
-    index: usize,
-    entry: &Entry<'_>,
-    kinds: &Kinds<'_>,
-    errors: &mut Vec<Diagnostic>,
-) {
+pub(super) fn template(scene: &Scene, index: usize, entry: &Entry<'_>, kinds: &Kinds<'_>, errors: &mut Vec<Diagnostic>) {
     let (Some(template), Some(kind)) = (&entry.template, scene.kind(index)) else { return };
     let mut check = Check { scene, entry, errors };
     check.texts(template);

@@ -211,11 +211,7 @@ fn reads_runtime(expression: &Expression) -> bool {
     expression.reads.iter().any(|read| read.root == "runtime")
 }
 
-fn unknown_identifier<'a>(
-    expression: &Expression,
-    root: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Diagnostic {
+fn unknown_identifier<'a>(expression: &Expression, root: &str, candidates: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     Diagnostic::error("unknown-identifier", format!("there is no resource or variable `{root}`"))
         .at(&expression.location)
         .suggest_closest(root, candidates)

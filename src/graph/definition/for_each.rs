@@ -12,10 +12,8 @@ pub(super) fn check(scene: &Scene, index: usize, entry: &Entry<'_>, errors: &mut
     let namespaced = scene.kind(index).is_none_or(|kind| kind.scope == Scope::Namespaced);
     for iterator in entry.iterators.iter().filter(|_| !entry.axes().is_empty()) {
         if !is_in_identity(template, iterator, namespaced) {
-            let message = format!(
-                "`{iterator}` does not occur in `metadata.name`: the objects of `{}` would have one name",
-                entry.id
-            );
+            let message =
+                format!("`{iterator}` does not occur in `metadata.name`: the objects of `{}` would have one name", entry.id);
             errors.push(Diagnostic::error("foreach-identity", message).at(&entry.location));
         }
     }

@@ -18,8 +18,17 @@ pub(crate) const KIND: &str = "ResourceGraphDefinition";
 const ENVELOPE: &[&str] = &["apiVersion", "kind", "metadata", "spec", "status"];
 const SPEC: &[&str] = &["schema", "resources"];
 const SCHEMA: &[&str] = &[
-    "kind", "apiVersion", "group", "scope", "spec", "types", "status", "additionalPrinterColumns", "metadata",
-    "shortNames", "categories",
+    "kind",
+    "apiVersion",
+    "group",
+    "scope",
+    "spec",
+    "types",
+    "status",
+    "additionalPrinterColumns",
+    "metadata",
+    "shortNames",
+    "categories",
 ];
 
 /// A definition on its way: what could be read of it.
@@ -250,8 +259,7 @@ fn by_use(mut drafts: Vec<Draft<'_>>) -> Vec<Draft<'_>> {
 }
 
 fn report_cycle(drafts: &mut [Draft<'_>], members: &[usize]) {
-    let names: Vec<&str> =
-        members.iter().chain(members.first()).map(|index| drafts[*index].definition.kind.as_str()).collect();
+    let names: Vec<&str> = members.iter().chain(members.first()).map(|index| drafts[*index].definition.kind.as_str()).collect();
     let message = format!("definitions use one another in a circle: {}", names.join(" -> "));
     for index in members {
         let location = drafts[*index].definition.location.clone();
@@ -283,9 +291,7 @@ fn complete(draft: &mut Draft<'_>, kinds: &mut Kinds<'_>, features: Features) {
 }
 
 fn resource_cycle(definition: &Definition, members: &[usize], document: &Location) -> Diagnostic {
-    let names: Vec<&str> =
-        members.iter().chain(members.first()).map(|index| definition.resources[*index].id.as_str()).collect();
+    let names: Vec<&str> = members.iter().chain(members.first()).map(|index| definition.resources[*index].id.as_str()).collect();
     let place = members.first().map_or(document, |index| &definition.resources[*index].location);
     Diagnostic::error("cycle", format!("resources need one another in a circle: {}", names.join(" -> "))).at(place)
 }
-

@@ -26,13 +26,7 @@ pub(super) fn check(entry: &Entry<'_>, kind: Option<&ObjectKind>, instance: Scop
     }
 }
 
-fn check_namespace(
-    entry: &Entry<'_>,
-    metadata: &Node,
-    kind: &ObjectKind,
-    instance: Scope,
-    errors: &mut Vec<Diagnostic>,
-) {
+fn check_namespace(entry: &Entry<'_>, metadata: &Node, kind: &ObjectKind, instance: Scope, errors: &mut Vec<Diagnostic>) {
     let namespace = metadata.get("namespace");
     match (kind.scope, namespace) {
         (Scope::Cluster, Some(node)) => {

@@ -4,16 +4,64 @@ use crate::graph::diagnostic::{Diagnostic, Location};
 
 /// kro's own reserved words.
 const KRO: &[&str] = &[
-    "apiVersion", "context", "dependency", "dependencies", "each", "externalRef", "externalReference", "externalRefs",
-    "externalReferences", "graph", "instance", "item", "items", "kind", "kro", "metadata", "namespace", "object",
-    "resource", "resourcegraphdefinition", "resourceGraphDefinition", "resources", "root", "runtime", "schema", "self",
-    "serviceAccountName", "spec", "status", "this", "variables", "vars", "version",
+    "apiVersion",
+    "context",
+    "dependency",
+    "dependencies",
+    "each",
+    "externalRef",
+    "externalReference",
+    "externalRefs",
+    "externalReferences",
+    "graph",
+    "instance",
+    "item",
+    "items",
+    "kind",
+    "kro",
+    "metadata",
+    "namespace",
+    "object",
+    "resource",
+    "resourcegraphdefinition",
+    "resourceGraphDefinition",
+    "resources",
+    "root",
+    "runtime",
+    "schema",
+    "self",
+    "serviceAccountName",
+    "spec",
+    "status",
+    "this",
+    "variables",
+    "vars",
+    "version",
 ];
 
 /// Words that CEL reserves.
 const CEL: &[&str] = &[
-    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
-    "loop", "package", "namespace", "return", "var", "void", "while",
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
 ];
 
 /// What is wrong with an id or an iterator's name, if anything.
@@ -53,9 +101,7 @@ fn lower_camel_case(id: &str) -> Option<String> {
 
 /// Whether a text may be the kind that a definition defines.
 pub(super) fn is_kind(text: &str) -> bool {
-    text.len() <= 63
-        && text.starts_with(|c: char| c.is_ascii_uppercase())
-        && text.chars().all(|c| c.is_ascii_alphanumeric())
+    text.len() <= 63 && text.starts_with(|c: char| c.is_ascii_uppercase()) && text.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
 /// Whether a text may be the version that a definition defines: `v1`, `v1alpha1`, `v2beta3`.

@@ -114,10 +114,7 @@ pub(super) fn of_variable(spec: &Schema, scope: Scope) -> Schema {
 }
 
 /// Schemas of authored status fields: a leaf that is one plain path has the type of what it reads.
-pub(super) fn of_status(
-    status: &[(Key, Template)],
-    plain: &dyn Fn(&Template) -> Option<Schema>,
-) -> IndexMap<String, Schema> {
+pub(super) fn of_status(status: &[(Key, Template)], plain: &dyn Fn(&Template) -> Option<Schema>) -> IndexMap<String, Schema> {
     status.iter().map(|(key, template)| (key.text.clone(), of_status_field(template, plain))).collect()
 }
 
@@ -192,10 +189,9 @@ pub(super) fn fits(value: &Schema, target: &Schema) -> bool {
         (Shape::Array(value), Shape::Array(target)) | (Shape::Map(value), Shape::Map(target)) => fits(value, target),
         (Shape::Map(value), Shape::Object(target)) => target.properties.values().all(|field| fits(value, field)),
         (Shape::Object(value), Shape::Map(target)) => value.properties.values().all(|field| fits(field, target)),
-        (Shape::Object(value), Shape::Object(target)) => value
-            .properties
-            .iter()
-            .all(|(name, field)| target.properties.get(name).is_some_and(|declared| fits(field, declared))),
+        (Shape::Object(value), Shape::Object(target)) => {
+            value.properties.iter().all(|(name, field)| target.properties.get(name).is_some_and(|declared| fits(field, declared)))
+        }
         (value, target) => std::mem::discriminant(value) == std::mem::discriminant(target),
     }
 }

@@ -101,12 +101,7 @@ impl Documents {
     }
 
     /// Sorts one document in; its apiVersion, kind, namespace and name, if it has them.
-    fn add(
-        &mut self,
-        document: &Node,
-        definitions: &Definitions,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Option<[String; 4]> {
+    fn add(&mut self, document: &Node, definitions: &Definitions, diagnostics: &mut Vec<Diagnostic>) -> Option<[String; 4]> {
         if is_definition(document) {
             self.definitions.push(document.clone());
             return None;

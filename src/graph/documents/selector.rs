@@ -95,9 +95,7 @@ fn namespaces(spec: &Node, diagnostics: &mut Vec<Diagnostic>) -> Vec<String> {
 
 fn namespace_labels(spec: &Node, diagnostics: &mut Vec<Diagnostic>) -> IndexMap<String, String> {
     let selector = spec.get("namespaceSelector").and_then(|selector| selector.get("labelSelector"));
-    selector
-        .map(|node| match_labels(node, "spec.namespaceSelector.labelSelector", diagnostics))
-        .unwrap_or_default()
+    selector.map(|node| match_labels(node, "spec.namespaceSelector.labelSelector", diagnostics)).unwrap_or_default()
 }
 
 /// `matchLabels`; ACK knows nothing else.

@@ -18,9 +18,7 @@ pub(super) fn apply(schema: &Schema, value: Option<Tree>) -> Option<Tree> {
             map(item, entries.into_iter().map(|(key, value)| (key, Tree::Known(value))).collect())
         }
         (Shape::Map(item), Tree::Mapping(entries)) => map(item, entries),
-        (Shape::Array(item), Tree::Known(Value::Array(items))) => {
-            list(item, items.into_iter().map(Tree::Known).collect())
-        }
+        (Shape::Array(item), Tree::Known(Value::Array(items))) => list(item, items.into_iter().map(Tree::Known).collect()),
         (Shape::Array(item), Tree::Sequence(items)) => list(item, items),
         (_, other) => other,
     })

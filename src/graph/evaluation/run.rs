@@ -275,9 +275,7 @@ pub fn is_carried_out(graph: &Graph, catalog: &dyn Catalog, index: NodeIndex, de
 fn entries(tree: Tree) -> Result<IndexMap<String, Tree>, Tree> {
     match tree {
         Tree::Mapping(entries) => Ok(entries),
-        Tree::Known(Value::Object(object)) => {
-            Ok(object.into_iter().map(|(key, value)| (key, Tree::Known(value))).collect())
-        }
+        Tree::Known(Value::Object(object)) => Ok(object.into_iter().map(|(key, value)| (key, Tree::Known(value))).collect()),
         other => Err(other),
     }
 }
@@ -301,8 +299,6 @@ fn replace(tree: Tree, key: &str, with: impl FnOnce(Option<Tree>) -> Option<Tree
 fn with_namespace(tree: Tree, namespace: Tree) -> Tree {
     replace(tree, "metadata", |metadata| {
         let metadata = metadata.unwrap_or_else(|| Tree::Known(Value::Object(Map::new())));
-        Some(replace(metadata, "namespace", |given| {
-            given.filter(|value| *value != Tree::Known(Value::Null)).or(Some(namespace))
-        }))
+        Some(replace(metadata, "namespace", |given| given.filter(|value| *value != Tree::Known(Value::Null)).or(Some(namespace))))
     })
 }

@@ -59,12 +59,7 @@ impl Sight<'_> {
     }
 
     /// Evaluates an expression that stands in the definition of the instance `scope`.
-    pub(super) fn evaluate(
-        &self,
-        scope: NodeIndex,
-        expression: &Expression,
-        reader: Reader,
-    ) -> Result<Value, Failure> {
+    pub(super) fn evaluate(&self, scope: NodeIndex, expression: &Expression, reader: Reader) -> Result<Value, Failure> {
         let unknown = |waits_for: String| Unknown { expression: expression.source.trim().to_owned(), waits_for };
         let mut variables: Vec<(&str, Value)> = Vec::new();
         let mut waits_for: Option<String> = None;

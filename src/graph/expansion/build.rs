@@ -9,11 +9,7 @@ use crate::graph::identity::Address;
 use crate::graph::schema::Schema;
 
 /// Builds the nodes of an instance; edges and order come later.
-pub(super) fn build(
-    instance: &Instance,
-    definitions: &Definitions,
-    catalog: &dyn Catalog,
-) -> Result<Graph, Vec<Diagnostic>> {
+pub(super) fn build(instance: &Instance, definitions: &Definitions, catalog: &dyn Catalog) -> Result<Graph, Vec<Diagnostic>> {
     let Some(definition) = definitions.of(&instance.api_version, &instance.kind) else {
         let message = format!("no usable definition defines `{}` of `{}`", instance.kind, instance.api_version);
         return Err(vec![Diagnostic::error("schema-not-found", message).at(&instance.node.location)]);
@@ -72,11 +68,8 @@ impl Builder<'_> {
             let siblings = children.iter().copied().filter(|sibling| ids.contains(&self.nodes[sibling.0].id));
             self.nodes[index.0].dependencies = siblings.collect();
         }
-        self.nodes[parent.0].role = NodeRole::Instance {
-            children,
-            status: definition.status.clone(),
-            spec: definition.spec.clone(),
-        };
+        self.nodes[parent.0].role =
+            NodeRole::Instance { children, status: definition.status.clone(), spec: definition.spec.clone() };
     }
 
     fn node(&self, parent: NodeIndex, resource: &ResourceDefinition) -> GraphNode {

@@ -55,8 +55,7 @@ impl Found<'_> {
         let Traced { sources, gates, .. } = trace(self.graph, scope, expression);
         for (to, read) in sources.into_iter().filter(|(to, _)| *to != from) {
             let reads = path::text(&read);
-            let published =
-                self.graph.describe(to, self.catalog).map_or(Production::Created, |kind| kind.published_at(&reads));
+            let published = self.graph.describe(to, self.catalog).map_or(Production::Created, |kind| kind.published_at(&reads));
             self.edges.push(Edge {
                 from,
                 to,

@@ -195,9 +195,7 @@ impl Graph {
     pub fn resources_below(&self, index: NodeIndex) -> Vec<NodeIndex> {
         match &self.node(index).role {
             NodeRole::Resource => vec![index],
-            NodeRole::Instance { children, .. } => {
-                children.iter().flat_map(|child| self.resources_below(*child)).collect()
-            }
+            NodeRole::Instance { children, .. } => children.iter().flat_map(|child| self.resources_below(*child)).collect(),
         }
     }
 
@@ -251,8 +249,7 @@ impl Graph {
     }
 
     fn cycle(&self, members: &[NodeIndex]) -> Diagnostic {
-        let names: Vec<&str> =
-            members.iter().chain(members.first()).map(|index| self.node(*index).address.as_str()).collect();
+        let names: Vec<&str> = members.iter().chain(members.first()).map(|index| self.node(*index).address.as_str()).collect();
         let inside = |edge: &&Edge| members.contains(&edge.from) && members.contains(&edge.to);
         let mut reasons: Vec<String> = self
             .edges

@@ -54,10 +54,8 @@ impl<'a> Cloud<'a> {
                 .copied()
                 .filter(|index| self.observations.get(index).is_none_or(|known| known.reached < reached))
                 .filter(|index| {
-                    let waits =
-                        |step| evaluation.step_waits_for(self.graph, &self.observations, catalog(), *index, step);
-                    waits(Step::Create).is_none()
-                        && (reached == Production::Created || waits(Step::Configure).is_none())
+                    let waits = |step| evaluation.step_waits_for(self.graph, &self.observations, catalog(), *index, step);
+                    waits(Step::Create).is_none() && (reached == Production::Created || waits(Step::Configure).is_none())
                 })
                 .collect();
             if free.is_empty() {

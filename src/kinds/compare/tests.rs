@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used)]
-
 use super::*;
 use proptest::prelude::*;
 use serde_json::json;
@@ -73,7 +71,7 @@ fn keyed_lists_are_compared_item_by_item() {
     let desired = json!({"routes": [{"cidr": "0.0.0.0/0", "nat": "nat-2"}, {"prefix": "pl-1", "gateway": "igw-1"}]});
     let observed = json!({"routes": [
         {"cidr": "10.1.0.0/16", "peering": "pcx-1"},
-        {"prefix": "pl-1", "gateway": "igw-1", "nat": null},
+        {"prefix": "pl-1", "gateway": "igw-1", "nat": null, "state": "active"},
         {"cidr": "0.0.0.0/0", "nat": "nat-1"},
     ]});
     let found = changes(&desired, &observed);

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from localstack.aws.api import RequestContext
-from moto.ec2.models import EC2Backend
 from moto.ec2.utils import add_tag_specification
 
 from ..errors import refuse
@@ -19,7 +18,7 @@ from ..faults import FAULTS
 from ..operations import Parameters, Proceed, Reply, around
 from ..settings import SETTINGS
 from ..world import CLOCK
-from .engine import attached_gateway, engine_of, forget_tags
+from .engine import Engine, attached_gateway, engine_of, forget_tags
 from .filters import matches
 from .tokens import refuse_mismatch
 
@@ -34,7 +33,7 @@ class Failure:
 
 @dataclass
 class NatGateway:
-    backend: EC2Backend
+    backend: Engine
     engine_object: Any
     id: str
     subnet_id: str
@@ -126,11 +125,11 @@ _GATEWAYS: dict[tuple[str, str], dict[str, NatGateway]] = {}
 _TOKENS: dict[tuple[str, str, str], NatGateway] = {}
 
 
-def gateways_of(backend: EC2Backend) -> dict[str, NatGateway]:
+def gateways_of(backend: Engine) -> dict[str, NatGateway]:
     return _GATEWAYS.setdefault((backend.account_id, backend.region_name), {})
 
 
-def live_in(backend: EC2Backend, *, subnet: str | None = None, vpc: str | None = None) -> list[NatGateway]:
+def live_in(backend: Engine, *, subnet: str | None = None, vpc: str | None = None) -> list[NatGateway]:
     """The gateways in a subnet or VPC that still hold something there."""
     return [
         gateway
@@ -139,7 +138,7 @@ def live_in(backend: EC2Backend, *, subnet: str | None = None, vpc: str | None =
     ]
 
 
-def holder_of(backend: EC2Backend, allocation_id: str) -> NatGateway | None:
+def holder_of(backend: Engine, allocation_id: str) -> NatGateway | None:
     """The gateway that holds an address."""
     held = {gateway.allocation_id: gateway for gateway in gateways_of(backend).values() if gateway.holds_address}
     return held.get(allocation_id)
@@ -165,7 +164,7 @@ def create(context: RequestContext, request: Parameters, _proceed: Proceed) -> R
     return {"NatGateway": gateway.description()} | ({"ClientToken": token} if token else {})
 
 
-def _new(backend: EC2Backend, request: Parameters) -> NatGateway:
+def _new(backend: Engine, request: Parameters) -> NatGateway:
     connectivity = request.get("ConnectivityType") or "public"
     allocation_id = request.get("AllocationId")
     subnet = backend.get_subnet(request["SubnetId"])
@@ -202,14 +201,14 @@ def _new(backend: EC2Backend, request: Parameters) -> NatGateway:
     return gateway
 
 
-def _address(backend: EC2Backend, allocation_id: str) -> Any:
+def _address(backend: Engine, allocation_id: str) -> Any:
     found = [address for address in backend.addresses if address.allocation_id == allocation_id]
     if not found:
         refuse("InvalidAllocationID.NotFound", f"The allocation ID '{allocation_id}' does not exist")
     return found[0]
 
 
-def _failure(backend: EC2Backend, vpc_id: str, address: Any) -> Failure | None:
+def _failure(backend: Engine, vpc_id: str, address: Any) -> Failure | None:
     """What AWS finds out only after it has accepted the call."""
     if attached_gateway(backend, vpc_id) is None:
         return Failure("Gateway.NotAttached", f"Network {vpc_id} has no Internet gateway attached")
@@ -248,7 +247,7 @@ def delete(context: RequestContext, request: Parameters, _proceed: Proceed) -> R
     return {"NatGatewayId": gateway.id}
 
 
-def _refuse_unknown(identifier: str) -> Any:
+def _refuse_unknown(identifier: str) -> NoReturn:
     refuse("NatGatewayNotFound", f"NatGateway {identifier} was not found")
 
 

@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from localstack.aws.api import RequestContext
-from moto.ec2.models import EC2Backend
 
+from ..errors import refuse
 from ..operations import Parameters, Proceed, Reply, around
 from ..settings import SETTINGS
 from ..world import CLOCK
-from .engine import attached_gateway, dependency_violation, engine_of, forget_tags, interfaces_in, live_endpoints
+from .engine import (
+    Engine,
+    attached_gateway,
+    dependency_violation,
+    engine_of,
+    forget_tags,
+    interfaces_in,
+    live_endpoints,
+)
 from .nat_gateways import live_in
 
 
@@ -41,7 +49,7 @@ def delete_vpc(context: RequestContext, request: Parameters, proceed: Proceed) -
     return reply
 
 
-def _occupied(backend: EC2Backend, vpc_id: str) -> bool:
+def _occupied(backend: Engine, vpc_id: str) -> bool:
     """Whether anything is in a VPC that did not come with it."""
     return bool(
         _in(vpc_id, [subnet for zone in backend.subnets.values() for subnet in zone.values()])
@@ -55,7 +63,7 @@ def _occupied(backend: EC2Backend, vpc_id: str) -> bool:
     )
 
 
-def _own_objects(backend: EC2Backend, vpc_id: str) -> list[str]:
+def _own_objects(backend: Engine, vpc_id: str) -> list[str]:
     """The ids of a VPC and of what goes with it: main route table, default group, default network ACL."""
     parts = [*backend.route_tables.values(), *backend.groups[vpc_id].values(), *backend.network_acls.values()]
     return [vpc_id, *(part.id for part in _in(vpc_id, parts))]
@@ -83,6 +91,42 @@ def create_subnet(context: RequestContext, _request: Parameters, proceed: Procee
         "PrivateDnsNameOptionsOnLaunch": subnet.private_dns_name_options_on_launch,
     }
     return reply
+
+
+# What the engine accepts and forgets, and where LocalStack shows it from.
+_HOSTNAME_OPTIONS = {
+    "PrivateDnsHostnameTypeOnLaunch": "HostnameType",
+    "EnableResourceNameDnsARecordOnLaunch": "EnableResourceNameDnsARecord",
+    "EnableResourceNameDnsAAAARecordOnLaunch": "EnableResourceNameDnsAAAARecord",
+}
+
+
+@around("ec2", "ModifySubnetAttribute")
+def modify_subnet(context: RequestContext, request: Parameters, proceed: Proceed) -> Reply:
+    _one_attribute(request, "SubnetId")
+    subnet = engine_of(context).get_subnet(request["SubnetId"])
+    reply = proceed()
+    for name, value in request.items():
+        plain = value.get("Value") if isinstance(value, dict) else value
+        if name == "EnableDns64":
+            subnet.enable_dns64 = plain
+        if name in _HOSTNAME_OPTIONS:
+            options = subnet.private_dns_name_options_on_launch
+            subnet.private_dns_name_options_on_launch = options | {_HOSTNAME_OPTIONS[name]: plain}
+    return reply
+
+
+@around("ec2", "ModifyVpcAttribute")
+def modify_vpc(context: RequestContext, request: Parameters, proceed: Proceed) -> Reply:
+    _one_attribute(request, "VpcId")
+    engine_of(context).get_vpc(request["VpcId"])
+    return proceed()
+
+
+def _one_attribute(request: Parameters, identifier: str) -> None:
+    """AWS changes one attribute in a call."""
+    if len([name for name in request if name not in (identifier, "DryRun")]) > 1:
+        refuse("InvalidParameterCombination", "Only one attribute can be modified at a time")
 
 
 @around("ec2", "DeleteSubnet")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from localstack.aws.api import RequestContext
-from moto.ec2.models import EC2Backend
 
 from ..errors import refuse
 from ..operations import Parameters, Proceed, Reply, around
-from .engine import attached_gateway, dependency_violation, engine_of, forget_tags
+from .engine import Engine, attached_gateway, dependency_violation, engine_of, forget_tags
 from .nat_gateways import gateways_of
 
 
@@ -27,7 +26,7 @@ def change_route(context: RequestContext, request: Parameters, proceed: Proceed)
     return proceed()
 
 
-def _check_gateway(backend: EC2Backend, table: Any, gateway_id: str) -> None:
+def _check_gateway(backend: Engine, table: Any, gateway_id: str) -> None:
     gateway = backend.internet_gateways.get(gateway_id)
     if gateway is None:
         refuse("InvalidGatewayID.NotFound", f"The gateway ID '{gateway_id}' does not exist")
@@ -74,7 +73,7 @@ def describe(context: RequestContext, _request: Parameters, proceed: Proceed) ->
     return reply
 
 
-def _leads_nowhere(backend: EC2Backend, vpc_id: str, route: dict[str, Any]) -> bool:
+def _leads_nowhere(backend: Engine, vpc_id: str, route: dict[str, Any]) -> bool:
     nat_id, gateway_id = route.get("NatGatewayId"), route.get("GatewayId") or ""
     if nat_id:
         gateway = gateways_of(backend).get(nat_id)

@@ -8,7 +8,7 @@ from typing import Any
 from localstack.aws.api import RequestContext
 
 from ..errors import refuse
-from ..operations import Parameters, Proceed, Reply, around
+from ..operations import Parameters, Proceed, Reply, around, operation_of
 
 # CreateNatGateway answers with the gateway as it is now, so it keeps its own tokens.
 OPERATIONS = ("CreateRouteTable", "CreateVpcEndpoint", "CreateLaunchTemplate", "CreateEgressOnlyInternetGateway")
@@ -21,7 +21,7 @@ def client_token(context: RequestContext, request: Parameters, proceed: Proceed)
     token = request.get("ClientToken")
     if not token:
         return proceed()
-    key = (context.account_id, context.region, context.operation.name, token)
+    key = (context.account_id, context.region, operation_of(context), token)
     if key not in _REPLIES:
         _REPLIES[key] = (copy.deepcopy(request), copy.deepcopy(proceed()))
     first_request, reply = _REPLIES[key]

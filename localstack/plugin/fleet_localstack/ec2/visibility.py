@@ -9,7 +9,7 @@ from typing import Any
 from localstack.aws.api import RequestContext
 
 from ..errors import refuse
-from ..operations import Parameters, Proceed, Reply, around
+from ..operations import Parameters, Proceed, Reply, around, operation_of
 from ..settings import SETTINGS
 from ..world import Ages
 
@@ -54,7 +54,7 @@ AGES = Ages()
 
 @around("ec2")
 def lag(context: RequestContext, request: Parameters, proceed: Proceed) -> Reply:
-    operation = context.operation.name
+    operation = operation_of(context)
     settings = SETTINGS.of(context.account_id)
     reading = operation.startswith("Describe")
     seconds = settings.ec2_visibility_lag_seconds if reading else settings.ec2_use_lag_seconds

@@ -10,6 +10,7 @@ from localstack.aws.api import RequestContext, handler
 
 from ..errors import refuse
 from ..settings import SETTINGS
+from ..world import Ages
 from .base import Reply, Request, find_cluster, in_use, invalid, not_allowed, not_found, now, page, same_call
 from .catalogue import ACCESS_POLICIES, POLICY_PREFIX
 from .roles import check_principal
@@ -17,6 +18,8 @@ from .store import AccessEntry, Body, Cluster
 
 CLUSTER_SCOPE = {"type": "cluster", "namespaces": []}
 TYPES_WITH_POLICIES = ("STANDARD", "EC2")
+
+AGES = Ages()
 
 
 def require_active(cluster: Cluster) -> None:
@@ -50,7 +53,15 @@ def make_entry(cluster: Cluster, principal: str, request: Request, policies: Ite
     for policy in policies:
         _associate(entry, POLICY_PREFIX + policy, CLUSTER_SCOPE)
     cluster.access_entries[principal] = entry
+    AGES.mark(cluster.body["arn"], principal)
     return entry
+
+
+def effective_entries(cluster: Cluster) -> dict[str, AccessEntry]:
+    """The entries that the cluster itself already goes by."""
+    seconds = SETTINGS.of(cluster.account).access_entry_propagation_seconds
+    arn = cluster.body["arn"]
+    return {key: entry for key, entry in cluster.access_entries.items() if not AGES.younger(seconds, arn, key)}
 
 
 def _username(principal: str, kind: str | None) -> str:

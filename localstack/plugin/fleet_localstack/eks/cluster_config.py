@@ -8,11 +8,11 @@ from typing import Any
 from localstack.aws.api import RequestContext, handler
 
 from . import auto_mode, network
+from .access_entries import make_entry
 from .base import Reply, Request, find_cluster, invalid
 from .catalogue import PLATFORM_VERSION, VERSIONS
 from .logs import merged
 from .roles import EC2, check_service_role
-from .access_entries import make_entry
 from .store import Body, Cluster
 from .updates import begin_cluster_update
 
@@ -27,7 +27,7 @@ class ClusterConfigOperations:
     @handler("UpdateClusterConfig", expand=False)
     def update_cluster_config(self, context: RequestContext, request: Request) -> Reply:
         cluster = find_cluster(context, request["name"])
-        found = [change for plan in _PLANS if (change := plan(context, cluster, request))]
+        found = [planned for plan in _PLANS if (planned := plan(context, cluster, request))]
         if len(found) != 1:
             invalid("Only one type of update can be allowed." if found else "No update is specified.")
         kind, members = found[0]
@@ -64,9 +64,7 @@ class ClusterConfigOperations:
         if cluster.body["encryptionConfig"]:
             invalid("Cluster already has an encryption config")
         members = {"encryptionConfig": request["encryptionConfig"]}
-        return begin_cluster_update(
-            cluster, "AssociateEncryptionConfig", members, lambda: cluster.body.update(members)
-        )
+        return begin_cluster_update(cluster, "AssociateEncryptionConfig", members, lambda: cluster.body.update(members))
 
 
 def _no_changes(cluster: Cluster, kind: str) -> None:

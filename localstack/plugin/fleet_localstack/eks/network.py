@@ -7,9 +7,8 @@ from typing import Any
 
 from localstack.aws.api import RequestContext
 from moto.core.exceptions import RESTError
-from moto.ec2.models import EC2Backend
 
-from ..ec2.engine import engine, engine_of, forget_tags
+from ..ec2.engine import Engine, engine, engine_of, forget_tags
 from .base import invalid
 from .store import Cluster
 
@@ -60,10 +59,8 @@ def attach(cluster: Cluster, in_subnets: list[Any]) -> None:
     cluster.interfaces = [_interface(backend, subnet, group.id, cluster.name) for subnet in list(zones.values())[:2]]
 
 
-def _interface(backend: EC2Backend, subnet: Any, group: str, cluster: str) -> str:
-    interface = backend.create_network_interface(
-        subnet, None, group_ids=[group], description=f"Amazon EKS {cluster}"
-    )
+def _interface(backend: Engine, subnet: Any, group: str, cluster: str) -> str:
+    interface = backend.create_network_interface(subnet, None, group_ids=[group], description=f"Amazon EKS {cluster}")
     interface.requester_managed = True
     interface.status = "in-use"
     return str(interface.id)

@@ -68,7 +68,7 @@ class NodegroupOperations:
         if nodegroup.status != "DELETING":
             nodegroup.status = "DELETING"
             seconds = SETTINGS.of(cluster.account).nodegroup_delete_seconds
-            CLOCK.schedule(seconds, lambda: cluster.nodegroups.pop(request["nodegroupName"], None) and None)
+            CLOCK.schedule(seconds, lambda: _remove(cluster, request["nodegroupName"]))
         return {"nodegroup": nodegroup.body}
 
 
@@ -107,6 +107,10 @@ def _make(cluster: Cluster, name: str, request: Request) -> Resource:
     }
     cluster.nodegroups[name] = Resource(without_none(body), token=request.get("clientRequestToken"))
     return cluster.nodegroups[name]
+
+
+def _remove(cluster: Cluster, name: str) -> None:
+    cluster.nodegroups.pop(name, None)
 
 
 def _activate(nodegroup: Resource) -> None:

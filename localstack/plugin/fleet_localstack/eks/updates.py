@@ -48,9 +48,7 @@ def _refuse_while_busy(resource: Resource, what: str) -> None:
         not_allowed(f"{what} cannot be updated as it is currently in {resource.status} state")
 
 
-def _begin(
-    cluster: Cluster, resource: Resource, update: Update, seconds: float, change: Callable[[], None]
-) -> Reply:
+def _begin(cluster: Cluster, resource: Resource, update: Update, seconds: float, change: Callable[[], None]) -> Reply:
     cluster.updates[update.body["id"]] = update
     resource.status = "UPDATING"
 

@@ -1,0 +1,131 @@
+//! What every step of a run shares.
+
+use super::events::{Event, Events, StepName};
+use super::stop::Stop;
+use crate::kinds::kind::{Cloud, Kind, Subject};
+use crate::kinds::recorder::Recorder;
+use crate::state::journal::Journal;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What every step of a run shares. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// Makes recorded calls.
+    pub recorder: Recorder,
+    /// The journal.
+    pub journal: Journal,
+    /// Where events go.
+    pub events: Events,
+    /// The wish to stop.
+    pub stop: Stop,
+    /// Absence of an object that was just made counts after this long.
+    pub window: Duration,
+    /// Seconds that past waits took, by `Kind.create` or `Kind.delete`.
+    pub durations: Arc<BTreeMap<String, f64>>,
+}
+
+/// One object, its kind, and the services that reach it.
+#[derive(Clone)]
+pub struct Item {
+    /// Its kind.
+    pub kind: &'static dyn Kind,
+    /// The object.
+    pub subject: Subject,
+    /// The services of its account and region.
+    pub cloud: Cloud,
+}
+
+impl std::fmt::Debug for Item {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Item({})", self.subject.address)
+    }
+}
+
+impl Item {
+    /// The name of its kind.
+    pub fn kind_name(&self) -> &str {
+        &self.subject.identity.kind
+    }
+}
+
+impl Context {
+    /// How long a wait usually takes: as past runs of this state say, else as the kind does.
+    pub fn usually(&self, item: &Item, what: Usually) -> Duration {
+        let typical = item.kind.typical();
+        let (suffix, stated) = match what {
+            Usually::Create => ("create", typical.create),
+            Usually::Delete => ("delete", typical.delete),
+        };
+        let past = self.durations.get(&format!("{}.{suffix}", item.kind_name())).copied();
+        past.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(stated)
+    }
+
+    /// Says that a step has started, and gives what says that it is over.
+    pub fn started(&self, item: &Item, step: StepName) -> StepClock {
+        let (address, kind) = (item.subject.address.clone(), item.kind_name().to_owned());
+        self.events.say(Event::Started { address, kind, step });
+        StepClock { step, since: Instant::now() }
+    }
+
+    /// Says that a step is over.
+    pub fn finished(&self, item: &Item, clock: &StepClock, id: &str) {
+        self.events.say(Event::Finished {
+            address: item.subject.address.clone(),
+            kind: item.kind_name().to_owned(),
+            step: clock.step,
+            id: id.to_owned(),
+            seconds: clock.since.elapsed().as_secs_f64(),
+        });
+    }
+
+    /// Says how something that is waited for is.
+    pub fn waiting(&self, item: &Item, state: &str, waited: Duration, usually: Duration) {
+        self.events.say(Event::Waiting {
+            address: item.subject.address.clone(),
+            kind: item.kind_name().to_owned(),
+            state: state.to_owned(),
+            seconds: waited.as_secs_f64(),
+            usually_seconds: usually.as_secs_f64(),
+        });
+    }
+}
+
+/// Which wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Usually {
+    /// From the create call until ready.
+    Create,
+    /// From the delete call until gone.
+    Delete,
+}
+
+/// When a step started.
+#[derive(Debug)]
+pub struct StepClock {
+    step: StepName,
+    since: Instant,
+}
+
+/// Why a step did not get done.
+#[derive(Debug)]
+pub enum Trouble {
+    /// It failed: AWS's code and message, and the way out where one is known.
+    Failed(String),
+    /// The user asked to stop; nothing is wrong.
+    Stopped,
+}
+
+impl From<crate::state::error::StateError> for Trouble {
+    fn from(error: crate::state::error::StateError) -> Self {
+        Self::Failed(format!("the state could not be written: {error}"))
+    }
+}
+
+impl From<crate::aws::error::CallError> for Trouble {
+    fn from(error: crate::aws::error::CallError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}

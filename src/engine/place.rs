@@ -1,0 +1,194 @@
+//! Placing: the account, region and role of every resource, and the checks that need nothing but rendered values.
+
+use super::api::EngineSettings;
+use super::inputs::{place_of, segments};
+use super::report::EngineError;
+use super::work::{Place, Work};
+use crate::aws::identity::{self, Question, Refusal};
+use crate::graph::catalog::{Catalog, Support};
+use crate::graph::definition::Definitions;
+use crate::graph::diagnostic::Diagnostic;
+use crate::graph::documents::{Documents, Instance};
+use crate::graph::evaluation::{Included, Observations, evaluate};
+use crate::graph::expansion::{Graph, NodeIndex, expand, is_registration};
+use crate::graph::identity::Identity;
+use crate::kinds::catalog::KindCatalog;
+use crate::state::file::DefinitionsUsed;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Expands every instance and places its resources. `caller` is the caller's own account, when STS has told it.
+pub(super) fn all(
+    documents: &Documents,
+    definitions: &Definitions,
+    used: &DefinitionsUsed,
+    settings: &EngineSettings,
+    caller: Option<&str>,
+) -> Result<Vec<Work>, EngineError> {
+    let mut problems = Vec::new();
+    let mut works = Vec::new();
+    for instance in &documents.instances {
+        match expand(instance, definitions, &KindCatalog) {
+            Ok(graph) => works.push(unplaced(graph, used)),
+            Err(diagnostics) => problems.extend(diagnostics),
+        }
+    }
+    for work in &works {
+        problems.extend(work.blank.errors.iter().cloned());
+        problems.extend(impossible_values(work));
+    }
+    if !problems.is_empty() {
+        return Err(EngineError::Documents(problems));
+    }
+    for work in &mut works {
+        Placing { documents, settings, caller, work }.place_all()?;
+    }
+    Ok(works)
+}
+
+fn unplaced(graph: Graph, definitions: &DefinitionsUsed) -> Work {
+    let blank = evaluate(&graph, &Observations::new(), &KindCatalog);
+    let places = vec![None; graph.nodes.len()];
+    Work { graph, places, left_out: BTreeMap::new(), definitions: definitions.clone(), blank }
+}
+
+/// Values that AWS could never accept, at the place in the user's document that they come from.
+fn impossible_values(work: &Work) -> Vec<Diagnostic> {
+    let mut problems: Vec<Diagnostic> = Vec::new();
+    for (index, node) in work.graph.resources() {
+        if work.blank.node(index).included != Included::Yes {
+            continue;
+        }
+        let object = work.blank.node(index).desired.known_part();
+        for impossible in KindCatalog.impossible_values(&node.api_version, &node.kind, &object) {
+            let message = format!("{} ({} of {})", impossible.message, impossible.path, node.address);
+            let diagnostic = Diagnostic::error("impossible-value", message).suggest(impossible.expected);
+            let location = place_of(&work.graph, index, &segments(&impossible.path));
+            let diagnostic = match location {
+                Some(location) => diagnostic.at(&location),
+                None => diagnostic,
+            };
+            let twice = |other: &Diagnostic| other.location.is_some() && other.location == diagnostic.location;
+            if !problems.iter().any(twice) {
+                problems.push(diagnostic);
+            }
+        }
+    }
+    problems
+}
+
+struct Placing<'a> {
+    documents: &'a Documents,
+    settings: &'a EngineSettings,
+    caller: Option<&'a str>,
+    work: &'a mut Work,
+}
+
+impl Placing<'_> {
+    fn place_all(&mut self) -> Result<(), EngineError> {
+        let resources: Vec<NodeIndex> = self.work.graph.order.clone();
+        for index in &resources {
+            if self.is_carried_out(*index) && !self.registers(*index) {
+                self.work.places[index.0] = Some(self.place(*index)?);
+            }
+        }
+        // A registration lives where its cluster does: that is where the cluster is read.
+        for index in resources {
+            if !self.is_carried_out(index) || !self.registers(index) {
+                continue;
+            }
+            if matches!(self.settings.argocd, super::api::ArgoCd::None) {
+                self.work.left_out.insert(index, "`argocd: none` in the settings".to_owned());
+                continue;
+            }
+            let of_cluster = self.cluster_of(index).map(|cluster| cluster.clone());
+            let own = of_cluster.map_or_else(|| self.place(index), |cluster| self.beside(index, &cluster))?;
+            self.work.places[index.0] = Some(own);
+        }
+        Ok(())
+    }
+
+    fn is_carried_out(&self, index: NodeIndex) -> bool {
+        let node = self.work.graph.node(index);
+        let included = !matches!(self.work.blank.node(index).included, Included::No(_));
+        let described = KindCatalog.kind(&node.api_version, &node.kind);
+        let carried_out = described.is_some_and(|description| description.support == Support::CarriedOut);
+        // A Secret is carried out only as a registration.
+        included && carried_out && (node.kind != "Secret" || self.registers(index))
+    }
+
+    fn registers(&self, index: NodeIndex) -> bool {
+        let node = self.work.graph.node(index);
+        is_registration(&node.api_version, &node.kind, &self.work.blank.node(index).desired)
+    }
+
+    fn cluster_of(&self, index: NodeIndex) -> Option<&Place> {
+        let read = self.work.graph.edges_from(index).filter(|edge| edge.field.starts_with("stringData.server"));
+        let mut clusters = read.filter_map(|edge| self.work.place(edge.to)).filter(|place| place.identity.kind == "Cluster");
+        clusters.next()
+    }
+
+    fn beside(&self, index: NodeIndex, cluster: &Place) -> Result<Place, EngineError> {
+        let identity = self.identity(index, &cluster.identity.account, &cluster.identity.region)?;
+        Ok(Place { identity, role: cluster.role.clone(), because: cluster.because.clone() })
+    }
+
+    fn place(&self, index: NodeIndex) -> Result<Place, EngineError> {
+        let node = self.work.graph.node(index);
+        let object = self.work.blank.node(index).desired.known_part();
+        let (namespace, name) = (text(&object, "/metadata/namespace"), text(&object, "/metadata/name"));
+        let namespace_document = self.documents.namespaces.get(namespace);
+        let region = identity::region(&object, namespace_document, self.settings.region.as_deref())
+            .map_err(|refusal| refused(&refusal))?;
+        let question = Question {
+            api_version: &node.api_version,
+            kind: &node.kind,
+            namespace,
+            name,
+            labels: &identity::labels(&object),
+            namespace_document,
+            account: account_of(&self.work.graph.instance),
+            region: &region,
+            selectors: &self.documents.selectors,
+            settings: &self.settings.accounts,
+            caller: self.caller,
+        };
+        let choice = question.choose().map_err(|refusal| refused(&refusal))?;
+        let identity = self.identity(index, &choice.account, &region)?;
+        Ok(Place { identity, role: choice.role, because: choice.source.to_string() })
+    }
+
+    fn identity(&self, index: NodeIndex, account: &str, region: &str) -> Result<Identity, EngineError> {
+        let node = self.work.graph.node(index);
+        let object = self.work.blank.node(index).desired.known_part();
+        let name = text(&object, "/metadata/name");
+        if name.is_empty() {
+            let message = format!("the name of {} is not known before AWS has been called", node.address);
+            let problem = Diagnostic::error("missing-input", message).suggest("metadata.name may read `schema` only");
+            let location = node.template.as_ref().map(|template| template.location.clone());
+            return Err(EngineError::Documents(vec![location.map_or(problem.clone(), |location| problem.at(&location))]));
+        }
+        Ok(Identity {
+            api_version: node.api_version.clone(),
+            kind: node.kind.clone(),
+            namespace: text(&object, "/metadata/namespace").to_owned(),
+            name: name.to_owned(),
+            account: account.to_owned(),
+            region: region.to_owned(),
+        })
+    }
+}
+
+/// The account that a top-level instance names, by the input that AWS's example has for it.
+fn account_of(instance: &Instance) -> Option<&str> {
+    instance.object.pointer("/spec/accountId").and_then(Value::as_str).filter(|account| !account.is_empty())
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn refused(refusal: &Refusal) -> EngineError {
+    let text = refusal.to_string();
+    if refusal.offline { EngineError::Selector(text) } else { EngineError::Identity(text) }
+}

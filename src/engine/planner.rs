@@ -1,0 +1,424 @@
+//! The planner: a pure function of documents, recorded, observed and facts. It reads no clock, no environment, no network.
+
+use super::object::observed_object;
+use super::plan::{Action, Change, FieldDifference, Header, NotCarriedOut, Plan, Summary};
+use super::work::{Place, Work};
+use crate::graph::catalog::{KindDescription, Production, Support};
+use crate::graph::evaluation::{Evaluation, Included, Observation, Observations, evaluate};
+use crate::graph::expansion::NodeIndex;
+use crate::graph::identity::Identity;
+use crate::graph::tree::Tree;
+use crate::kinds::catalog::{self, KindCatalog};
+use crate::kinds::kind::{
+    Changeability, FieldChange, Kind, NotCarriedOut as NotCarriedOutValue, Observed, Owner, Readiness, Subject,
+};
+use crate::state::file::{Phase, Record};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Kinds whose removal or replacement has to be confirmed by name.
+const PRECIOUS: [&str; 3] = ["Cluster", "VPC", "Role"];
+
+/// What was found out about one resource of the graph before planning.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// The object and everything needed to work on it.
+    pub subject: Subject,
+    /// What the state says.
+    pub record: Option<Record>,
+    /// What AWS says. `None`: it is not there, and that counts.
+    pub observed: Option<Observed>,
+    /// It cannot be reached in this run, and why: no Argo CD server is configured.
+    pub unreachable: Option<String>,
+}
+
+/// What the state records and the graph no longer has.
+#[derive(Debug, Clone)]
+pub struct Orphan {
+    /// What the state says.
+    pub record: Record,
+    /// What AWS says.
+    pub observed: Option<Observed>,
+}
+
+/// What is true of a target whatever we do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlaceFacts {
+    /// Its availability zones by name, and whether EKS puts control planes there.
+    pub zones: BTreeMap<String, bool>,
+}
+
+/// Everything that a plan is made of.
+#[derive(Debug)]
+pub struct PlanInput<'a> {
+    /// The expanded instance with the places of its resources.
+    pub work: &'a Work,
+    /// Who, where, by which role.
+    pub header: Header,
+    /// By node of the graph.
+    pub seen: &'a BTreeMap<NodeIndex, Seen>,
+    /// Recorded, but not in the graph.
+    pub orphans: &'a [Orphan],
+    /// By account and region.
+    pub facts: &'a BTreeMap<(String, String), PlaceFacts>,
+    /// Calls that an earlier run left open, for people.
+    pub open_calls: Vec<String>,
+}
+
+/// A plan, and the evaluation that it was made from.
+#[derive(Debug)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// What every node wants, given what was observed.
+    pub evaluation: Evaluation,
+    /// What was observed, as expressions read it.
+    pub observations: Observations,
+}
+
+/// Makes the plan.
+pub fn plan(input: PlanInput<'_>) -> Planned {
+    let observations = observations(input.work, input.seen);
+    let evaluation = evaluate(&input.work.graph, &observations, &KindCatalog);
+    let mut changes = Vec::new();
+    let mut not_carried_out = Vec::new();
+    for index in &input.work.graph.order {
+        let node = evaluation.node(*index);
+        if matches!(node.included, Included::No(_)) {
+            continue;
+        }
+        let graph_node = input.work.graph.node(*index);
+        let kind = catalog::kind(&graph_node.api_version, &graph_node.kind);
+        match (input.work.place(*index), input.seen.get(index), kind) {
+            (Some(place), Some(seen), Some(kind)) => {
+                let facts = input.facts.get(&(place.identity.account.clone(), place.identity.region.clone()));
+                changes.push(Decision { kind, place, seen, desired: &node.desired, facts }.decide());
+            }
+            _ => not_carried_out.extend(left_out(&input, *index)),
+        }
+    }
+    changes.extend(input.orphans.iter().filter_map(|orphan| removal(&input, orphan)));
+    let summary = Summary::of(&changes);
+    let plan = Plan { header: input.header, changes, not_carried_out, summary, open_calls: input.open_calls };
+    Planned { plan, evaluation, observations }
+}
+
+/// What expressions may read of what was observed.
+pub fn observations(work: &Work, seen: &BTreeMap<NodeIndex, Seen>) -> Observations {
+    let observe = |(index, seen): (&NodeIndex, &Seen)| {
+        let observed = seen.observed.as_ref()?;
+        let reached = reached(seen.record.as_ref(), observed)?;
+        let rendered = work.blank.node(*index).desired.known_part();
+        Some((*index, Observation { object: observed_object(&rendered, observed, reached), reached }))
+    };
+    seen.iter().filter_map(observe).collect()
+}
+
+/// What an observed object has reached: what the state says, but nothing that AWS denies.
+fn reached(record: Option<&Record>, observed: &Observed) -> Option<Production> {
+    let recorded = record.map_or(Some(Production::Created), |record| record.phase.reached())?;
+    match observed.readiness {
+        Readiness::Ready => Some(recorded),
+        Readiness::Waiting(_) | Readiness::Failed { .. } => Some(recorded.min(Production::Configured)),
+        Readiness::Deleting => None,
+    }
+}
+
+/// One resource and what decides its action.
+struct Decision<'a> {
+    kind: &'a dyn Kind,
+    place: &'a Place,
+    seen: &'a Seen,
+    desired: &'a Tree,
+    facts: Option<&'a PlaceFacts>,
+}
+
+impl Decision<'_> {
+    fn decide(&self) -> Change {
+        if let Some(reason) = &self.seen.unreachable {
+            return match self.seen.record {
+                None => self.creation(Some(format!("will not be reached: {reason}"))),
+                Some(_) => Change { waits: true, ..self.change(Action::None, Some(format!("not read: {reason}"))) },
+            };
+        }
+        let known = self.desired.known_part();
+        let mut refused = fields_not_carried_out(self.kind.description(), self.desired);
+        refused.extend(self.kind.not_carried_out(&known).into_iter().map(|what| match what {
+            NotCarriedOutValue::Object { reason } => reason,
+            NotCarriedOutValue::Value { path, reason } => format!("{path} ({reason})"),
+        }));
+        if !refused.is_empty() {
+            let verb = if refused.len() == 1 { "is" } else { "are" };
+            let reason = format!("{} {verb} not carried out by fleetctl yet", refused.join(", "));
+            return self.change(Action::Refused, Some(reason));
+        }
+        if let Some(reason) = self.denied_by_facts() {
+            return self.change(Action::Refused, Some(reason));
+        }
+        match (&self.seen.record, &self.seen.observed) {
+            (None, None) => self.creation(None),
+            (Some(record), None) if record.phase == Phase::Deleting => self.creation(None),
+            (Some(record), None) => self.creation(Some(format!("{} is gone: it was removed outside of fleetctl", record.id))),
+            (Some(record), Some(observed)) => self.recorded(record, observed),
+            (None, Some(observed)) => self.found(observed),
+        }
+    }
+
+    /// What the target cannot hold whatever we do. An object that is there already has been accepted by AWS.
+    fn denied_by_facts(&self) -> Option<String> {
+        let zones = &self.facts.filter(|_| self.seen.observed.is_none())?.zones;
+        let desired = self.desired.known_part();
+        let zone = desired.pointer("/spec/availabilityZone")?.as_str()?;
+        let names = || zones.keys().cloned().collect::<Vec<_>>().join(", ");
+        match zones.get(zone) {
+            Some(true) => None,
+            Some(false) => Some(format!("EKS takes no subnets in {zone}; zones of this account and region: {}", names())),
+            None => Some(format!("{zone} is no zone of this account and region, which has {}", names())),
+        }
+    }
+
+    fn creation(&self, reason: Option<String>) -> Change {
+        let fields = leaves(self.desired)
+            .into_iter()
+            .filter(|(path, _)| !path.starts_with("apiVersion") && !path.starts_with("kind"))
+            .map(|(path, leaf)| difference(path, Value::Null, leaf))
+            .collect();
+        Change { fields, id: None, ..self.change(Action::Create, reason) }
+    }
+
+    fn recorded(&self, record: &Record, observed: &Observed) -> Change {
+        if let Owner::Other(lineage) = observed.owner(&self.seen.subject.marks) {
+            let reason = format!("{} now carries the lineage {lineage}: it belongs to another state", observed.id);
+            return self.change(Action::Refused, Some(reason));
+        }
+        match &observed.readiness {
+            Readiness::Failed { code, message } => self.replacement(format!("AWS says it failed: {code}: {message}")),
+            Readiness::Deleting => self.replacement("it is being deleted".to_owned()),
+            Readiness::Ready => self.compared(observed, record.phase, Some(&record.applied), None),
+            Readiness::Waiting(state) => self.compared(observed, record.phase, Some(&record.applied), Some(state.clone())),
+        }
+    }
+
+    fn replacement(&self, reason: String) -> Change {
+        // A failed object is of no use to anybody, so its replacement needs no confirmation by name.
+        self.change(Action::Replace, Some(reason))
+    }
+
+    fn found(&self, observed: &Observed) -> Change {
+        match observed.owner(&self.seen.subject.marks) {
+            Owner::Ours => self.adoption(observed, "made by an earlier run of this state"),
+            Owner::Nobody if self.kind.adoptable_without_marks(observed) => {
+                self.adoption(observed, "made by AWS itself for the cluster's creator")
+            }
+            Owner::Nobody => {
+                let reason = format!("{} exists and carries no fleetctl tags: it is somebody else's", observed.id);
+                self.change(Action::Refused, Some(reason))
+            }
+            Owner::Other(lineage) => {
+                let reason = format!("{} exists and belongs to the state with lineage {lineage}", observed.id);
+                self.change(Action::Refused, Some(reason))
+            }
+        }
+    }
+
+    fn adoption(&self, observed: &Observed, reason: &str) -> Change {
+        let compared = self.compared(observed, Phase::Created, None, None);
+        match compared.action {
+            Action::Refused => compared,
+            _ => Change { action: Action::Adopt, reason: Some(reason.to_owned()), ..compared },
+        }
+    }
+
+    fn compared(&self, observed: &Observed, phase: Phase, applied: Option<&Value>, state: Option<String>) -> Change {
+        let known = self.desired.known_part();
+        let changes = self.kind.compare(&self.seen.subject, &known, observed, applied);
+        if let Some(change) = changes.iter().find(|change| change.changeability != Changeability::InPlace) {
+            let reason = refusal(change);
+            return self.with_fields(Action::Refused, Some(reason), &changes, &[]);
+        }
+        let unknown: Vec<_> = leaves(self.desired).into_iter().filter(|(_, leaf)| matches!(leaf, Leaf::Unknown(_))).collect();
+        if !changes.is_empty() || !unknown.is_empty() {
+            return self.with_fields(Action::Update, None, &changes, &unknown);
+        }
+        match state {
+            Some(state) => Change { waits: true, ..self.change(Action::None, Some(format!("AWS says {state}: waits"))) },
+            None if phase != Phase::Ready => {
+                Change { waits: true, ..self.change(Action::None, Some("an earlier run did not see it ready".to_owned())) }
+            }
+            None => self.change(Action::None, None),
+        }
+    }
+
+    fn with_fields(
+        &self,
+        action: Action,
+        reason: Option<String>,
+        changes: &[FieldChange],
+        unknown: &[(String, Leaf<'_>)],
+    ) -> Change {
+        let known = changes.iter().map(|change| FieldDifference {
+            path: change.path.clone(),
+            before: change.before.clone(),
+            after: change.after.clone(),
+            unknown: None,
+        });
+        let unknown = unknown.iter().map(|(path, leaf)| difference(path.clone(), Value::Null, leaf.clone()));
+        Change { fields: known.chain(unknown).collect(), ..self.change(action, reason) }
+    }
+
+    fn change(&self, action: Action, reason: Option<String>) -> Change {
+        let identity = &self.place.identity;
+        Change {
+            address: self.seen.subject.address.clone(),
+            kind: identity.kind.clone(),
+            account: identity.account.clone(),
+            region: identity.region.clone(),
+            action,
+            reason,
+            id: self.seen.observed.as_ref().map(|observed| observed.id.clone()),
+            fields: Vec::new(),
+            identity: identity.clone(),
+            by_name: false,
+            waits: false,
+        }
+    }
+}
+
+/// Why a change is refused, and the way out.
+pub fn refusal(change: &FieldChange) -> String {
+    let why = change.reason.unwrap_or("it cannot be changed in place");
+    let way_out = match change.changeability {
+        Changeability::Replacement => "take the change back, or destroy and apply anew",
+        Changeability::NotCarriedOut | Changeability::InPlace => "take the change back, or make it by hand and apply again",
+    };
+    format!("{}: {why}; {way_out}", change.path)
+}
+
+/// Paths of fields that are set but that fleetctl does not carry out.
+fn fields_not_carried_out(description: &KindDescription, desired: &Tree) -> Vec<String> {
+    leaves(desired)
+        .into_iter()
+        .filter(|(path, leaf)| !matches!(path.as_str(), "apiVersion" | "kind") && !leaf.is_null())
+        .filter(|(path, _)| !description.field(&with_open_brackets(path)).carried_out)
+        .map(|(path, _)| path)
+        .collect()
+}
+
+/// `spec.routes[0].gatewayID` → `spec.routes[].gatewayID`.
+pub fn with_open_brackets(path: &str) -> String {
+    let mut pattern = String::with_capacity(path.len());
+    let mut inside = false;
+    for character in path.chars() {
+        match character {
+            '[' => inside = true,
+            ']' => inside = false,
+            _ if inside => continue,
+            _ => {}
+        }
+        pattern.push(character);
+    }
+    pattern
+}
+
+/// A leaf of a desired object.
+#[derive(Debug, Clone)]
+pub enum Leaf<'a> {
+    /// A value.
+    Known(&'a Value),
+    /// An expression.
+    Unknown(&'a str),
+}
+
+impl Leaf<'_> {
+    fn is_null(&self) -> bool {
+        matches!(self, Self::Known(Value::Null))
+    }
+}
+
+fn difference(path: String, before: Value, leaf: Leaf<'_>) -> FieldDifference {
+    match leaf {
+        Leaf::Known(value) => FieldDifference { path, before, after: value.clone(), unknown: None },
+        Leaf::Unknown(expression) => FieldDifference { path, before, after: Value::Null, unknown: Some(expression.to_owned()) },
+    }
+}
+
+/// Every leaf of a desired object with its path. Lists are leaves item by item.
+pub fn leaves(tree: &Tree) -> Vec<(String, Leaf<'_>)> {
+    let mut found = Vec::new();
+    collect(tree, String::new(), &mut found);
+    found
+}
+
+fn collect<'a>(tree: &'a Tree, path: String, found: &mut Vec<(String, Leaf<'a>)>) {
+    match tree {
+        Tree::Known(value) => collect_known(value, path, found),
+        Tree::Unknown(unknown) => found.push((path, Leaf::Unknown(&unknown.expression))),
+        Tree::Sequence(items) => {
+            for (index, item) in items.iter().enumerate() {
+                collect(item, format!("{path}[{index}]"), found);
+            }
+        }
+        Tree::Mapping(entries) => {
+            for (key, entry) in entries {
+                collect(entry, joined(&path, key), found);
+            }
+        }
+    }
+}
+
+fn collect_known<'a>(value: &'a Value, path: String, found: &mut Vec<(String, Leaf<'a>)>) {
+    match value {
+        Value::Array(items) if !items.is_empty() => {
+            for (index, item) in items.iter().enumerate() {
+                collect_known(item, format!("{path}[{index}]"), found);
+            }
+        }
+        Value::Object(entries) if !entries.is_empty() => {
+            for (key, entry) in entries {
+                collect_known(entry, joined(&path, key), found);
+            }
+        }
+        _ => found.push((path, Leaf::Known(value))),
+    }
+}
+
+fn joined(path: &str, key: &str) -> String {
+    match (path.is_empty(), key.contains(['.', '/'])) {
+        (true, _) => key.to_owned(),
+        (false, false) => format!("{path}.{key}"),
+        (false, true) => format!("{path}[{key}]"),
+    }
+}
+
+/// A resource that has no place: known, but not carried out.
+fn left_out(input: &PlanInput<'_>, index: NodeIndex) -> Option<NotCarriedOut> {
+    let node = input.work.graph.node(index);
+    let support = input.work.graph.describe(index, &KindCatalog)?.support;
+    let reason = match support {
+        Support::OnlyKnown => format!("fleetctl knows the kind {} but does not carry it out yet", node.kind),
+        Support::CarriedOut => input.work.left_out.get(&index)?.clone(),
+    };
+    Some(NotCarriedOut { address: node.address.clone(), kind: node.kind.clone(), reason })
+}
+
+/// The removal of something that the graph no longer has. Nothing to do for what is gone already.
+fn removal(input: &PlanInput<'_>, orphan: &Orphan) -> Option<Change> {
+    let identity: &Identity = &orphan.record.identity;
+    if input.work.places.iter().flatten().any(|place| &place.identity == identity) {
+        return None;
+    }
+    let gone = orphan.observed.is_none();
+    Some(Change {
+        address: orphan.record.address.clone(),
+        kind: identity.kind.clone(),
+        account: identity.account.clone(),
+        region: identity.region.clone(),
+        action: Action::Delete,
+        reason: Some(if gone { "it left the graph and is gone already".to_owned() } else { "it left the graph".to_owned() }),
+        id: Some(orphan.record.id.clone()),
+        fields: Vec::new(),
+        identity: identity.clone(),
+        by_name: !gone && PRECIOUS.contains(&identity.kind.as_str()),
+        waits: false,
+    })
+}

@@ -1,0 +1,50 @@
+//! Whether Argo CD can be used, before anything is changed that would be in vain.
+
+use super::apply::Sighting;
+use super::context::Item;
+use super::plan::{Action, Change};
+use super::report::EngineError;
+use super::work::Work;
+use crate::argocd::preflight::{Planned, preflight};
+use crate::graph::expansion::NodeIndex;
+use chrono::{TimeDelta, Utc};
+use std::collections::BTreeMap;
+
+/// Asks Argo CD, if the plan registers something. What stands in the way for certain stops everything.
+pub(super) async fn check(work: &Work, sighting: &Sighting) -> Result<(), EngineError> {
+    let changes = &sighting.planned.plan.changes;
+    let registrations: Vec<_> = sighting.items.iter().filter(|(_, item)| registers(item, changes)).collect();
+    let Some(reader) = registrations.first().and_then(|(_, item)| item.cloud.readers.argocd.as_ref()) else { return Ok(()) };
+    let objects: Vec<_> =
+        registrations.iter().map(|(index, item)| (work.blank.node(**index).desired.known_part(), *item)).collect();
+    let planned: Vec<Planned<'_>> = objects
+        .iter()
+        .map(|(object, item)| Planned {
+            name: object.pointer("/stringData/name").and_then(serde_json::Value::as_str).unwrap_or_default(),
+            server: changes.iter().find(|change| change.address == item.subject.address).and_then(|change| change.id.as_deref()),
+            project: object.pointer("/stringData/project").and_then(serde_json::Value::as_str).unwrap_or_default(),
+            marks: &item.subject.marks,
+        })
+        .collect();
+    let found = preflight(reader, &planned, Utc::now(), lasts(&sighting.items, changes))
+        .await
+        .map_err(|error| EngineError::ArgoCd(error.to_string()))?;
+    let fatal: Vec<_> = found.problems.into_iter().filter(|problem| problem.fatal).map(|problem| problem.text).collect();
+    if fatal.is_empty() { Ok(()) } else { Err(EngineError::ArgoCd(fatal.join("; "))) }
+}
+
+fn registers(item: &Item, changes: &[Change]) -> bool {
+    item.kind_name() == "Secret"
+        && changes
+            .iter()
+            .any(|change| change.address == item.subject.address && !matches!(change.action, Action::None | Action::Refused))
+}
+
+/// How long the run may take: the usual time of each kind that is going to be made, one after the other.
+fn lasts(items: &BTreeMap<NodeIndex, Item>, changes: &[Change]) -> TimeDelta {
+    let made =
+        |item: &Item| changes.iter().any(|change| change.address == item.subject.address && change.action == Action::Create);
+    let by_kind: BTreeMap<&str, std::time::Duration> =
+        items.values().filter(|item| made(item)).map(|item| (item.kind_name(), item.kind.typical().create)).collect();
+    TimeDelta::from_std(by_kind.values().sum()).unwrap_or(TimeDelta::MAX)
+}

@@ -1,0 +1,81 @@
+//! Refresh: reads what is there, before planning. It changes nothing.
+
+use super::context::Item;
+use super::look::look_until_sure;
+use super::planner::{Orphan, Seen};
+use super::report::EngineError;
+use super::stop::Stop;
+use crate::aws::error::CallError;
+use crate::graph::expansion::NodeIndex;
+use crate::kinds::kind::Subject;
+use crate::state::file::Record;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Most reads at one time.
+const CONCURRENT: usize = 16;
+
+/// A resource of the graph that is to be looked at.
+#[derive(Debug)]
+pub struct Wanted {
+    /// The node.
+    pub index: NodeIndex,
+    /// The object, its kind, and the services that reach it.
+    pub item: Item,
+    /// What the state says.
+    pub record: Option<Record>,
+    /// The object as far as it is known without observing anything: names, and what `find` needs.
+    pub desired: Value,
+    /// Why it cannot be reached, if it cannot.
+    pub unreachable: Option<String>,
+    /// The lineage was made just now: nothing can carry it.
+    pub never_used: bool,
+}
+
+/// Looks at every resource of the graph.
+pub async fn refresh(wanted: &[Wanted], window: Duration) -> Result<BTreeMap<NodeIndex, Seen>, EngineError> {
+    let stop = Stop::default();
+    stream::iter(wanted)
+        .map(|one| see(one, window, &stop))
+        .buffer_unordered(CONCURRENT)
+        .map_err(EngineError::Read)
+        .try_collect()
+        .await
+}
+
+async fn see(wanted: &Wanted, window: Duration, stop: &Stop) -> Result<(NodeIndex, Seen), CallError> {
+    let Item { kind, subject, cloud } = &wanted.item;
+    let observed = match (&wanted.unreachable, &wanted.record) {
+        (Some(_), _) => None,
+        (None, Some(record)) => look_until_sure(*kind, &cloud.readers, subject, record, window, stop).await?,
+        (None, None) => kind.find(&cloud.readers, &searched(wanted), &wanted.desired).await?,
+    };
+    let seen =
+        Seen { subject: subject.clone(), record: wanted.record.clone(), observed, unreachable: wanted.unreachable.clone() };
+    Ok((wanted.index, seen))
+}
+
+/// Kinds without names are found by their tags; an empty lineage tells them that there is nothing to search for.
+fn searched(wanted: &Wanted) -> Subject {
+    let mut subject = wanted.item.subject.clone();
+    if wanted.never_used {
+        subject.marks.lineage.clear();
+    }
+    subject
+}
+
+/// Looks at what is recorded and has left the graph.
+pub async fn refresh_orphans(orphans: &[(Item, Record)], window: Duration) -> Result<Vec<Orphan>, EngineError> {
+    let stop = Stop::default();
+    stream::iter(orphans)
+        .map(|(item, record)| async {
+            let observed = look_until_sure(item.kind, &item.cloud.readers, &item.subject, record, window, &stop).await?;
+            Ok(Orphan { record: record.clone(), observed })
+        })
+        .buffered(CONCURRENT)
+        .map_err(EngineError::Read)
+        .try_collect()
+        .await
+}

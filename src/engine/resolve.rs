@@ -1,0 +1,92 @@
+//! Resolving begin entries that have no end: calls whose reply was lost, in this run or in one that was killed.
+//!
+//! A create is looked for, by tags or by name, until it shows or until its absence counts. A change or a delete may be
+//! repeated, so its entry is closed and the object is compared (or read) again.
+
+use super::context::{Context, Item, Trouble};
+use super::events::Event;
+use super::look::time_left;
+use crate::kinds::kind::{Observed, Owner, Readiness};
+use crate::state::file::{Begin, Phase, Record, Verb};
+use crate::state::journal::Outcome;
+use chrono::Utc;
+use serde_json::Value;
+use std::time::Duration;
+
+/// Pause between looks.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Resolves one entry. For a create that was carried out, the record that is now in the journal, and the object.
+pub async fn resolve(context: &Context, item: &Item, begin: &Begin) -> Result<Option<(Record, Observed)>, Trouble> {
+    let found = match begin.verb {
+        Verb::Create => find(context, item, begin).await?,
+        Verb::Change | Verb::Delete => None,
+    };
+    let outcome = if found.is_some() { Outcome::FoundDone } else { Outcome::FoundUndone };
+    let record = found.as_ref().map(|observed| record_of(begin, observed));
+    context.journal.end(begin.entry, outcome, record.clone()).await?;
+    context.events.say(Event::Resolved {
+        address: begin.address.clone(),
+        operation: begin.operation.clone(),
+        carried_out: found.is_some(),
+    });
+    Ok(record.zip(found))
+}
+
+/// Resolves every entry of one object that the journal has open.
+pub async fn resolve_open(context: &Context, item: &Item) -> Result<Option<(Record, Observed)>, Trouble> {
+    let mut made = None;
+    for begin in context.journal.snapshot().open {
+        if begin.identity == item.subject.identity {
+            made = resolve(context, item, &begin).await?.or(made);
+        }
+    }
+    Ok(made)
+}
+
+async fn find(context: &Context, item: &Item, begin: &Begin) -> Result<Option<Observed>, Trouble> {
+    let desired = begin.applied.clone().unwrap_or(Value::Null);
+    let mut said = false;
+    loop {
+        let observed = item.kind.find(&item.cloud.readers, &item.subject, &desired).await?;
+        if let Some(observed) = observed.filter(|observed| is_what_we_made(item, observed)) {
+            return Ok(Some(observed));
+        }
+        let Some(left) = time_left(begin.at, context.window, Utc::now()) else { return Ok(None) };
+        if context.stop.requested() {
+            return Err(Trouble::Stopped);
+        }
+        if !said {
+            said = true;
+            context.events.say(Event::Resolving {
+                address: begin.address.clone(),
+                operation: begin.operation.clone(),
+                seconds_left: left.as_secs(),
+            });
+        }
+        tokio::time::sleep(left.min(PAUSE)).await;
+    }
+}
+
+/// Only what carries our lineage was made by this call; something that is on its way out was made by an earlier one.
+fn is_what_we_made(item: &Item, observed: &Observed) -> bool {
+    observed.owner(&item.subject.marks) == Owner::Ours && observed.readiness != Readiness::Deleting
+}
+
+/// The record of an object that a call of which the reply was lost has made.
+fn record_of(begin: &Begin, observed: &Observed) -> Record {
+    Record {
+        identity: begin.identity.clone(),
+        address: begin.address.clone(),
+        role: begin.role.clone(),
+        id: observed.id.clone(),
+        phase: Phase::Created,
+        applied: begin.applied.clone().unwrap_or(Value::Null),
+        status: observed.status.clone(),
+        dependencies: begin.dependencies.clone(),
+        adopted: false,
+        since: Utc::now(),
+        created_at: begin.at,
+        wait: None,
+    }
+}

@@ -1,0 +1,287 @@
+//! The run: carries a plan out. One coordinator owns all state; steps run beside it and report back.
+//!
+//! A step starts when the fields it needs are known and what it needs of others has been reached. Among steps that could
+//! start, the one with the longest remaining path goes first. Waits take no slot. What fails stops its dependents and
+//! nobody else.
+
+mod node;
+mod priority;
+mod steps;
+
+pub(in crate::engine) use steps::trouble;
+
+use super::context::{Context, Item, Trouble};
+use super::events::Event;
+use super::plan::Action;
+use super::planner::Planned;
+use super::removal::{self, Doomed};
+use super::report::{Done, End, Failure, NotReached, RunReport};
+use super::work::Work;
+use crate::graph::catalog::{Catalog, Production, Step};
+use crate::graph::evaluation::{Evaluation, Included, Observation, Observations, evaluate};
+use crate::graph::expansion::NodeIndex;
+use node::{Node, Outcome, Stage};
+use std::collections::BTreeMap;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// A run of one instance.
+pub struct Run<'a> {
+    work: &'a Work,
+    catalog: &'static dyn Catalog,
+    context: Context,
+    parallelism: usize,
+    observations: Observations,
+    nodes: BTreeMap<NodeIndex, Node>,
+    fatal: Vec<Failure>,
+    started: Instant,
+}
+
+impl<'a> Run<'a> {
+    /// Prepares a run of a plan. `items` are the resources of the graph, `unreachable` those that cannot be reached and
+    /// why.
+    pub fn new(
+        work: &'a Work,
+        catalog: &'static dyn Catalog,
+        context: Context,
+        parallelism: usize,
+        planned: Planned,
+        mut parts: BTreeMap<NodeIndex, Part>,
+    ) -> Self {
+        let mut nodes = BTreeMap::new();
+        for (index, graph_node) in work.graph.resources() {
+            let change = planned.plan.changes.iter().find(|change| change.address == graph_node.address);
+            if let (Some(change), Some(part)) = (change, parts.remove(&index)) {
+                nodes.insert(index, Node::new(change, part));
+            }
+        }
+        priority::assign(&work.graph, &context, &mut nodes);
+        let observations = planned.observations;
+        Self { work, catalog, context, parallelism, observations, nodes, fatal: Vec::new(), started: Instant::now() }
+    }
+
+    /// Carries the plan out; then removes what left the graph, if nothing failed.
+    pub async fn carry_out(mut self, doomed: Vec<Doomed>) -> RunReport {
+        self.adopt().await;
+        let mut running = JoinSet::new();
+        let mut told = false;
+        loop {
+            let evaluation = evaluate(&self.work.graph, &self.observations, self.catalog);
+            self.note_fatal(&evaluation);
+            if self.fatal.is_empty() && !self.context.stop.requested() {
+                self.start(&evaluation, &mut running);
+            }
+            if running.is_empty() {
+                break;
+            }
+            tokio::select! {
+                Some(joined) = running.join_next() => match joined {
+                    Ok(outcome) => self.settle(outcome),
+                    Err(error) => self.fatal.push(broken(&self.work.graph.node(NodeIndex(0)).address, &error)),
+                },
+                () = self.context.stop.wait(), if !told => {
+                    told = true;
+                    self.context.recorder.stop();
+                    self.context.events.say(Event::Stopping);
+                }
+            }
+        }
+        self.conclude(doomed).await
+    }
+
+    /// Records what is there and ours but was not recorded.
+    async fn adopt(&mut self) {
+        for node in self.nodes.values_mut().filter(|node| node.action == Action::Adopt) {
+            let (Some(record), Some(_)) = (&node.record, &node.observed) else { continue };
+            if let Err(error) = self.context.journal.put(record.clone()).await {
+                node.stage = Stage::Failed(format!("the state could not be written: {error}"));
+            }
+        }
+    }
+
+    fn note_fatal(&mut self, evaluation: &Evaluation) {
+        if !self.fatal.is_empty() {
+            return;
+        }
+        let address = &self.work.graph.node(NodeIndex(0)).address;
+        self.fatal = evaluation
+            .errors
+            .iter()
+            .map(|diagnostic| Failure {
+                address: address.clone(),
+                kind: self.work.graph.instance.kind.clone(),
+                reason: match &diagnostic.location {
+                    Some(location) => format!("{location}: {}", diagnostic.message),
+                    None => diagnostic.message.clone(),
+                },
+            })
+            .collect();
+    }
+
+    /// Starts every step that can start, the one with the longest remaining path first.
+    fn start(&mut self, evaluation: &Evaluation, running: &mut JoinSet<(NodeIndex, Outcome)>) {
+        let mut candidates: Vec<_> =
+            self.nodes.iter().filter(|(_, node)| node.stage.can_start()).map(|(index, _)| *index).collect();
+        candidates.sort_by_key(|index| std::cmp::Reverse(self.nodes.get(index).map(|node| node.priority)));
+        for index in candidates {
+            let slots = self.nodes.values().filter(|node| node.stage.takes_slot()).count();
+            let waits = self.nodes.get(&index).is_some_and(|node| node.stage == Stage::Configured);
+            if slots >= self.parallelism && !waits {
+                continue;
+            }
+            self.start_one(index, evaluation, running);
+        }
+    }
+
+    fn start_one(&mut self, index: NodeIndex, evaluation: &Evaluation, running: &mut JoinSet<(NodeIndex, Outcome)>) {
+        let Some(stage) = self.nodes.get(&index).map(|node| node.stage.clone()) else { return };
+        let desired = match stage {
+            Stage::Absent => self.desired(index, evaluation, Step::Create),
+            Stage::Present => self.desired(index, evaluation, Step::Configure),
+            _ => Some(serde_json::Value::Null),
+        };
+        let (Some(desired), Some(node)) = (desired, self.nodes.get_mut(&index)) else { return };
+        let context = self.context.clone();
+        if let Some(future) = node.begin(context, desired) {
+            running.spawn(async move { (index, future.await) });
+        }
+    }
+
+    /// The desired object, if everything that the step needs is there.
+    fn desired(&self, index: NodeIndex, evaluation: &Evaluation, step: Step) -> Option<serde_json::Value> {
+        let node = evaluation.node(index);
+        if node.included != Included::Yes {
+            return None;
+        }
+        let waits = evaluation.step_waits_for(&self.work.graph, &self.observations, self.catalog, index, step);
+        waits.is_none().then(|| node.desired.known_part())
+    }
+
+    fn settle(&mut self, (index, outcome): (NodeIndex, Outcome)) {
+        let Some(node) = self.nodes.get_mut(&index) else { return };
+        let reached = node.settle(outcome);
+        if let Stage::Failed(reason) = &node.stage {
+            self.context.events.say(Event::Failed {
+                address: node.item.subject.address.clone(),
+                kind: node.item.kind_name().to_owned(),
+                reason: reason.clone(),
+            });
+        }
+        match (reached, &node.observed) {
+            (Some(reached), Some(observed)) => {
+                let rendered = self.work.blank.node(index).desired.known_part();
+                let object = super::object::observed_object(&rendered, observed, reached);
+                self.observations.insert(index, Observation { object, reached });
+            }
+            (None, None) => {
+                self.observations.remove(&index);
+            }
+            _ => {}
+        }
+    }
+
+    async fn conclude(mut self, doomed: Vec<Doomed>) -> RunReport {
+        let evaluation = evaluate(&self.work.graph, &self.observations, self.catalog);
+        let mut failed = std::mem::take(&mut self.fatal);
+        let mut done = Vec::new();
+        let mut not_reached = Vec::new();
+        for (index, node) in &self.nodes {
+            let (address, kind) = (node.item.subject.address.clone(), node.item.kind_name().to_owned());
+            match &node.stage {
+                Stage::Ready if node.action != Action::None => {
+                    let id = node.record.as_ref().map(|record| record.id.clone()).unwrap_or_default();
+                    done.push(Done { address, kind, id, action: node.action });
+                }
+                Stage::Ready => {}
+                Stage::Failed(reason) => failed.push(Failure { address, kind, reason: reason.clone() }),
+                Stage::Unreachable(reason) => not_reached.push(NotReached { address, kind, reason: reason.clone() }),
+                _ => not_reached.push(NotReached { address, kind, reason: self.why_not_reached(*index, &evaluation) }),
+            }
+        }
+        if failed.is_empty() && !self.context.stop.requested() && !doomed.is_empty() {
+            let removed = removal::remove_all(&self.context, doomed, self.parallelism).await;
+            done.extend(removed.done);
+            failed.extend(removed.failed);
+            not_reached.extend(removed.not_reached);
+        }
+        RunReport {
+            instance: self.work.graph.node(NodeIndex(0)).address.clone(),
+            end: end(&failed, &not_reached, self.context.stop.requested()),
+            done,
+            failed,
+            not_reached,
+            status: evaluation.node(NodeIndex(0)).status.clone().unwrap_or_default(),
+            seconds: self.started.elapsed().as_secs_f64(),
+        }
+    }
+
+    /// Because of what a resource was not finished: the failed resource it waits for, or what evaluation says.
+    fn why_not_reached(&self, index: NodeIndex, evaluation: &Evaluation) -> String {
+        if let Some(culprit) = self.failed_dependency(index) {
+            return format!("{culprit} failed");
+        }
+        if self.context.stop.requested() {
+            return "the run was interrupted".to_owned();
+        }
+        let step = if self.observations.contains_key(&index) { Step::Configure } else { Step::Create };
+        let waits = evaluation.step_waits_for(&self.work.graph, &self.observations, self.catalog, index, step);
+        waits.map_or_else(|| "nothing started it".to_owned(), |what| format!("it waits for {what}"))
+    }
+
+    fn failed_dependency(&self, index: NodeIndex) -> Option<String> {
+        let mut open = vec![index];
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some(current) = open.pop() {
+            for edge in self.work.graph.edges_from(current) {
+                if !seen.insert(edge.to) {
+                    continue;
+                }
+                match self.nodes.get(&edge.to) {
+                    Some(Node { stage: Stage::Failed(_), item, .. }) => return Some(item.subject.address.to_string()),
+                    _ => open.push(edge.to),
+                }
+            }
+        }
+        None
+    }
+}
+
+/// How a run ended: failed beats interrupted beats incomplete.
+pub(in crate::engine) fn end(failed: &[Failure], not_reached: &[NotReached], stopped: bool) -> End {
+    match (failed.is_empty(), stopped && !not_reached.is_empty(), not_reached.is_empty()) {
+        (false, false, _) => End::Failed,
+        (_, true, _) => End::Interrupted,
+        (true, _, false) => End::Incomplete,
+        (true, _, true) => End::Done,
+    }
+}
+
+/// A step that ended without an answer: a defect, reported as a failure of the run.
+pub(in crate::engine) fn broken(address: &crate::graph::identity::Address, error: &tokio::task::JoinError) -> Failure {
+    Failure { address: address.clone(), kind: String::new(), reason: format!("a step broke off: {error}; please report this") }
+}
+
+/// One resource as a run takes it over from the refresh.
+#[derive(Debug)]
+pub struct Part {
+    /// The object, its kind, and the services that reach it.
+    pub item: Item,
+    /// What the state says (or will, for what is adopted).
+    pub record: Option<crate::state::file::Record>,
+    /// What AWS says.
+    pub observed: Option<crate::kinds::kind::Observed>,
+    /// Why it cannot be reached, if it cannot.
+    pub unreachable: Option<String>,
+}
+
+impl Trouble {
+    fn stage(self, otherwise: Stage) -> Stage {
+        match self {
+            Self::Failed(reason) => Stage::Failed(reason),
+            Self::Stopped => otherwise,
+        }
+    }
+}
+
+/// What a production of a stage is, for observations.
+pub(in crate::engine) type Reached = Option<Production>;

@@ -1,0 +1,182 @@
+//! The steps of one object: create, configure, wait until ready.
+
+use crate::engine::context::{Context, Item, Trouble, Usually};
+use crate::engine::events::{Event, StepName};
+use crate::engine::look::{Presence, look, look_until_sure};
+use crate::engine::pace::jittered_pause;
+use crate::engine::planner::refusal;
+use crate::engine::resolve::resolve_open;
+use crate::kinds::kind::{Changeability, Observed, Readiness, StepError};
+use crate::state::file::{Phase, Record, Wait};
+use chrono::Utc;
+use serde_json::Value;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How often a step whose reply was lost is begun anew.
+const ATTEMPTS: usize = 4;
+/// How often a wait says again how it stands.
+const SAY_AGAIN: Duration = Duration::from_secs(30);
+
+/// Makes the object. When the reply is lost it is looked for before anything else is done.
+pub(super) async fn create(context: &Context, item: &Item, desired: &Value) -> Result<(Record, Observed), Trouble> {
+    let clock = context.started(item, StepName::Create);
+    for _ in 0..ATTEMPTS {
+        match item.kind.create(&item.cloud, &context.recorder, &item.subject, desired).await {
+            Ok((record, observed)) => {
+                context.finished(item, &clock, &record.id);
+                return Ok((record, observed));
+            }
+            Err(StepError::Unclear(_)) => {
+                if let Some((record, observed)) = resolve_open(context, item).await? {
+                    context.finished(item, &clock, &record.id);
+                    return Ok((record, observed));
+                }
+            }
+            Err(error) => return Err(trouble(error)),
+        }
+    }
+    Err(Trouble::Failed("the reply was lost each time, and the object was never made".to_owned()))
+}
+
+/// Brings the object from what was observed to what is wanted, and records it as configured.
+pub(super) async fn configure(
+    context: &Context,
+    item: &Item,
+    desired: &Value,
+    record: Record,
+    observed: Observed,
+    fresh: bool,
+) -> Result<Configured, Trouble> {
+    let changes = item.kind.compare(&item.subject, desired, &observed, Some(&record.applied));
+    let refused = changes.iter().find(|change| change.changeability != Changeability::InPlace);
+    if let (Some(change), false) = (refused, fresh) {
+        // An input became known only now and asks for what the plan did not show.
+        return Err(Trouble::Failed(refusal(change)));
+    }
+    let observed = if changes.is_empty() { observed } else { change(context, item, desired, &record, observed).await? };
+    let record = Record {
+        address: item.subject.address.clone(),
+        role: item.subject.role.clone(),
+        phase: Phase::Configured,
+        applied: item.kind.recordable(desired),
+        dependencies: item.subject.dependencies.clone(),
+        since: Utc::now(),
+        wait: Some(Wait { what: "ready".to_owned(), update: None, since: Utc::now() }),
+        ..record
+    };
+    context.journal.put(record.clone()).await?;
+    Ok(Configured { record, observed, changed: !changes.is_empty() })
+}
+
+/// What `configure` comes to.
+#[derive(Debug)]
+pub(super) struct Configured {
+    pub(super) record: Record,
+    pub(super) observed: Observed,
+    pub(super) changed: bool,
+}
+
+async fn change(context: &Context, item: &Item, desired: &Value, record: &Record, first: Observed) -> Result<Observed, Trouble> {
+    let clock = context.started(item, StepName::Configure);
+    let mut observed = first;
+    for _ in 0..ATTEMPTS {
+        match item.kind.configure(&item.cloud, &context.recorder, &item.subject, desired, &observed).await {
+            Ok(()) => {
+                context.finished(item, &clock, &record.id);
+                return Ok(observed);
+            }
+            Err(StepError::Unclear(_)) => {
+                resolve_open(context, item).await?;
+                observed = read_again(context, item, record).await?;
+            }
+            Err(error) => return Err(trouble(error)),
+        }
+    }
+    Err(Trouble::Failed("the reply was lost each time".to_owned()))
+}
+
+async fn read_again(context: &Context, item: &Item, record: &Record) -> Result<Observed, Trouble> {
+    let look = look_until_sure(item.kind, &item.cloud.readers, &item.subject, record, context.window, &context.stop);
+    match look.await? {
+        Some(observed) => Ok(observed),
+        None if context.stop.requested() => Err(Trouble::Stopped),
+        None => Err(Trouble::Failed(format!("{} is gone", record.id))),
+    }
+}
+
+/// Waits until AWS says that the object is usable, and records it as ready. The wait takes no slot.
+pub(super) async fn wait_ready(context: &Context, item: &Item, record: Record) -> Result<(Record, Observed), Trouble> {
+    let since = Instant::now();
+    let already = record.wait.as_ref().and_then(|wait| (Utc::now() - wait.since).to_std().ok()).unwrap_or_default();
+    let usually = context.usually(item, Usually::Create);
+    let limit = item.kind.typical().limit;
+    let mut said: Option<(String, Instant)> = None;
+    loop {
+        let presence = look(item.kind, &item.cloud.readers, &item.subject, &record, context.window).await?;
+        let state = match presence {
+            Presence::Absent => return Err(fail(context, record, "it is gone").await),
+            Presence::NotVisibleYet(_) => "not visible yet".to_owned(),
+            Presence::Present(observed) => match observed.readiness.clone() {
+                Readiness::Ready => return ready(context, item, record, *observed, already + since.elapsed()).await,
+                Readiness::Failed { code, message } => return Err(fail(context, record, &format!("{code}: {message}")).await),
+                Readiness::Deleting => return Err(fail(context, record, "it is being deleted").await),
+                Readiness::Waiting(state) => state,
+            },
+        };
+        let waited = already + since.elapsed();
+        if waited > limit {
+            let minutes = waited.as_secs() / 60;
+            return Err(Trouble::Failed(format!("still {state} after {minutes} minutes; apply again goes on waiting")));
+        }
+        if said.as_ref().is_none_or(|(before, at)| *before != state || at.elapsed() > SAY_AGAIN) {
+            context.waiting(item, &state, waited, usually);
+            said = Some((state, Instant::now()));
+        }
+        tokio::select! {
+            () = tokio::time::sleep(jittered_pause(waited, usually)) => {}
+            () = context.stop.wait() => return Err(Trouble::Stopped),
+        }
+    }
+}
+
+async fn ready(
+    context: &Context,
+    item: &Item,
+    record: Record,
+    observed: Observed,
+    waited: Duration,
+) -> Result<(Record, Observed), Trouble> {
+    /// Waits shorter than this say nothing about the kind.
+    const WORTH_REMEMBERING: Duration = Duration::from_secs(1);
+    let record = Record { phase: Phase::Ready, status: observed.status.clone(), since: Utc::now(), wait: None, ..record };
+    context.journal.put(record.clone()).await?;
+    if waited > WORTH_REMEMBERING {
+        context.journal.duration(format!("{}.create", item.kind_name()), waited.as_secs_f64()).await?;
+    }
+    context.events.say(Event::Finished {
+        address: item.subject.address.clone(),
+        kind: item.kind_name().to_owned(),
+        step: StepName::Wait,
+        id: record.id.clone(),
+        seconds: waited.as_secs_f64(),
+    });
+    Ok((record, observed))
+}
+
+async fn fail(context: &Context, record: Record, reason: &str) -> Trouble {
+    let id = record.id.clone();
+    let record = Record { phase: Phase::Failed, since: Utc::now(), wait: None, ..record };
+    match context.journal.put(record).await {
+        Ok(()) => Trouble::Failed(format!("{id}: {reason}")),
+        Err(error) => error.into(),
+    }
+}
+
+/// What a step error means for the run.
+pub(in crate::engine) fn trouble(error: StepError) -> Trouble {
+    match error {
+        StepError::Stopped => Trouble::Stopped,
+        other => Trouble::Failed(other.to_string()),
+    }
+}

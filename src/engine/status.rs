@@ -1,0 +1,48 @@
+//! Status: what is recorded of an instance.
+
+use super::report::{InstanceStatus, ResourceStatus};
+use crate::state::file::{Phase, StateFile};
+use serde_json::json;
+
+/// What the state says of an instance. No call is made: the values are those of the last run.
+pub fn of(state: &StateFile) -> InstanceStatus {
+    let word = word(state);
+    let ready = if word == "ACTIVE" { "True" } else { "False" };
+    let resources = state
+        .resources
+        .iter()
+        .map(|record| ResourceStatus {
+            address: record.address.clone(),
+            kind: record.identity.kind.clone(),
+            id: record.id.clone(),
+            phase: record.phase,
+            since: record.since,
+            identity: record.identity.clone(),
+        })
+        .collect();
+    InstanceStatus {
+        kind: state.instance.kind.clone(),
+        namespace: state.instance.namespace.clone(),
+        name: state.instance.name.clone(),
+        state: word.to_owned(),
+        status: json!({"state": word, "conditions": [{"type": "Ready", "status": ready}]}),
+        resources,
+    }
+}
+
+fn word(state: &StateFile) -> &'static str {
+    let any = |phase| state.resources.iter().any(|record| record.phase == phase);
+    if state.resources.is_empty() && state.open.is_empty() {
+        return "DELETED";
+    }
+    if any(Phase::Deleting) {
+        return "DELETING";
+    }
+    if any(Phase::Failed) {
+        return "ERROR";
+    }
+    if state.open.is_empty() && state.resources.iter().all(|record| record.phase == Phase::Ready) {
+        return "ACTIVE";
+    }
+    "IN_PROGRESS"
+}

@@ -1,0 +1,78 @@
+//! Deleting a cluster.
+
+use super::describe;
+use crate::aws::error::CallError;
+use crate::kinds::kind::{Cloud, StepError, Subject};
+use crate::kinds::recorder::Recorder;
+use crate::kinds::shared::{fault, present, removal};
+use aws_sdk_eks::operation::delete_cluster::builders::DeleteClusterInputBuilder;
+use aws_sdk_eks::operation::list_nodegroups::builders::ListNodegroupsInputBuilder;
+use aws_sdk_eks::types::{Cluster, ClusterStatus};
+use std::time::Duration;
+
+/// An update that is under way ends within this time.
+const PATIENCE: Duration = Duration::from_mins(15);
+
+/// `DeleteCluster`, unless the cluster is protected or still has managed nodegroups. A cluster that is going away already
+/// is left to it.
+pub(super) async fn cluster(cloud: &Cloud, recorder: &Recorder, subject: &Subject, name: &str) -> Result<(), StepError> {
+    let reader = &cloud.readers.eks;
+    let Some(cluster) = describe(reader, name).await.map_err(StepError::Refused)? else { return Ok(()) };
+    if cluster.status() == Some(&ClusterStatus::Deleting) {
+        return Ok(());
+    }
+    let nodegroups = nodegroups(reader, name).await.map_err(StepError::Refused)?;
+    if let Some(error) = hindrance(&cluster, &nodegroups) {
+        return Err(StepError::Refused(error));
+    }
+    let writer = &cloud.writers.eks;
+    let make = |permit| writer.delete_cluster(permit, DeleteClusterInputBuilder::default().name(name));
+    recorder.delete(removal(subject, "DeleteCluster", name).patience(PATIENCE), make).await
+}
+
+/// What stands in the way and does not pass by itself.
+fn hindrance(cluster: &Cluster, nodegroups: &[String]) -> Option<CallError> {
+    let name = cluster.name().unwrap_or_default();
+    if cluster.deletion_protection() == Some(true) {
+        let message = format!(
+            "the cluster {name} has deletion protection; take it off (aws eks update-cluster-config --name {name} \
+             --no-deletion-protection) and delete again"
+        );
+        return Some(fault("eks", "DeleteCluster", "DeletionProtection", message));
+    }
+    (!nodegroups.is_empty()).then(|| {
+        let message = format!(
+            "the cluster {name} still has managed nodegroups, which are not of this state: {}; delete them first",
+            nodegroups.join(", ")
+        );
+        fault("eks", "DeleteCluster", "NodegroupsAttached", message)
+    })
+}
+
+async fn nodegroups(eks: &crate::aws::eks::Reader, cluster: &str) -> Result<Vec<String>, CallError> {
+    let (mut found, mut token) = (Vec::new(), None);
+    loop {
+        let input = ListNodegroupsInputBuilder::default().cluster_name(cluster).set_next_token(token);
+        let Some(page) = present(eks.list_nodegroups(input).await)? else { return Ok(found) };
+        found.extend(page.nodegroups.unwrap_or_default());
+        token = page.next_token;
+        if token.is_none() {
+            return Ok(found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protection_and_nodegroups_stand_in_the_way() {
+        let free = Cluster::builder().name("one").build();
+        assert_eq!(hindrance(&free, &[]), None);
+        let found = hindrance(&free, &["a".to_owned(), "b".to_owned()]).unwrap();
+        assert!(found.message.contains("a, b"), "{found}");
+        let protected = Cluster::builder().name("one").deletion_protection(true).build();
+        assert_eq!(hindrance(&protected, &["a".to_owned()]).unwrap().code, "DeletionProtection");
+    }
+}

@@ -1,0 +1,3 @@
+//! Registrations.
+
+mod secret;

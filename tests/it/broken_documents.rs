@@ -1,0 +1,130 @@
+//! Broken inputs: each is told with file, line and column before anything is called, and never ends in a panic.
+
+use crate::support::World;
+
+/// Applies a broken document; gives what was said.
+fn said(text: &str) -> String {
+    let world = World::new();
+    world.write("cluster.yaml", text);
+    let refused = world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(4);
+    assert_eq!(world.aws.calls(), [], "nothing is called");
+    assert!(!refused.stderr.contains("panicked"), "{}", refused.stderr);
+    refused.stderr
+}
+
+/// Applies with a broken definition beside sound ones.
+fn said_of_definition(name: &str, change: impl Fn(String) -> String) -> String {
+    let world = World::new();
+    let sound = crate::support::emulator::repository().join("graphs");
+    for file in ["vpc.yaml", "eks-cluster-basic.yaml", "eks-cluster.yaml"] {
+        let text = std::fs::read_to_string(sound.join(file)).unwrap();
+        let changed = if file == name { change(text.clone()) } else { text.clone() };
+        assert!(file != name || changed != text, "the change applies");
+        world.write(&format!("broken/{file}"), &changed);
+    }
+    let refused = world.fleetctl(&["apply", "cluster.yaml", "--yes", "--graphs", "broken"]).expect(4);
+    assert_eq!(world.aws.calls(), [], "nothing is called");
+    assert!(refused.stderr.contains(name), "names the file: {}", refused.stderr);
+    refused.stderr
+}
+
+fn instance(more: &str) -> String {
+    format!(
+        "apiVersion: kro.run/v1alpha1\nkind: EksCluster\nmetadata:\n  name: workload-cluster1\n  namespace: argocd\nspec:\n  \
+         name: workload-cluster1\n  accountId: \"222222222222\"\n  managementAccountId: \"111111111111\"\n{more}"
+    )
+}
+
+#[test]
+fn a_duplicate_key_is_told_with_both_places() {
+    let said = said(&instance("  tenant: a\n  tenant: b\n"));
+    assert!(said.contains("cluster.yaml:11:3") && said.contains("tenant") && said.contains("10"), "{said}");
+}
+
+#[test]
+fn a_tab_is_told() {
+    let said = said(&instance("\ttenant: a\n"));
+    assert!(said.contains("cluster.yaml:10") && said.to_lowercase().contains("tab"), "{said}");
+}
+
+#[test]
+fn an_unknown_field_is_told_with_the_closest_one() {
+    let said = said(&instance("  tennant: a\n"));
+    assert!(said.contains("cluster.yaml:10:3") && said.contains("tennant") && said.contains("`tenant`"), "{said}");
+}
+
+#[test]
+fn a_missing_name_is_told() {
+    let said = said(&instance("").replace("  name: workload-cluster1\n  accountId", "  accountId"));
+    assert!(said.contains("cluster.yaml") && said.contains("name"), "{said}");
+}
+
+#[test]
+fn a_number_for_text_is_told_to_be_quoted() {
+    let said = said(&instance("  k8sVersion: 1.34\n"));
+    assert!(said.contains("cluster.yaml:10:15") && said.contains("1.34") && said.contains("quote"), "{said}");
+}
+
+#[test]
+fn an_unknown_kind_is_told_with_the_closest_one() {
+    let said = said(&instance("").replace("kind: EksCluster", "kind: EksClutser"));
+    assert!(said.contains("cluster.yaml:2") && said.contains("EksClutser") && said.contains("EksCluster"), "{said}");
+}
+
+#[test]
+fn a_cycle_is_told_with_its_members() {
+    let said = said_of_definition("vpc.yaml", |text| {
+        text.replacen(
+            "enableDNSSupport: true",
+            "instanceTenancy: ${internetGateway.status.internetGatewayID}\n        enableDNSSupport: true",
+            1,
+        )
+    });
+    assert!(said.contains("cycle") && said.contains("vpc") && said.contains("internetGateway"), "{said}");
+}
+
+#[test]
+fn an_unknown_id_in_an_expression_is_told_with_the_closest_one() {
+    let said = said_of_definition("vpc.yaml", |text| text.replacen("${vpc.status.vpcID}", "${vcp.status.vpcID}", 1));
+    assert!(said.contains("vcp") && said.contains("`vpc`"), "{said}");
+}
+
+#[test]
+fn an_expression_without_end_is_told() {
+    let said = said_of_definition("vpc.yaml", |text| text.replacen("${vpc.status.vpcID}", "${vpc.status.vpcID", 1));
+    assert!(said.contains("${vpc.status.vpcID") && said.contains('}'), "{said}");
+}
+
+#[test]
+fn a_syntax_error_of_cel_is_told() {
+    let said = said_of_definition("vpc.yaml", |text| text.replacen("${vpc.status.vpcID}", "${vpc.status.}", 1));
+    assert!(said.contains("vpc.status."), "{said}");
+}
+
+#[test]
+fn an_empty_file_is_told() {
+    let said = said("");
+    assert!(said.contains("cluster.yaml"), "{said}");
+}
+
+#[test]
+fn a_file_of_fifty_megabytes_is_told_at_once() {
+    let said = said(&"a: b\n".repeat(10 * 1024 * 1024));
+    assert!(said.contains("cluster.yaml") && said.len() < 10_000, "{}", said.len());
+}
+
+#[test]
+fn an_alias_bomb_is_told() {
+    let mut bomb = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x]\n");
+    for level in 1..10 {
+        bomb += &format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); 9].join(","));
+    }
+    let said = said(&bomb);
+    assert!(said.contains("cluster.yaml") && said.len() < 10_000, "{said}");
+}
+
+#[test]
+fn a_nesting_of_ten_thousand_is_told() {
+    let said = said(&format!("a: {}{}\n", "[".repeat(10_000), "]".repeat(10_000)));
+    assert!(said.contains("cluster.yaml") && said.len() < 30_000, "{}", said.len());
+}

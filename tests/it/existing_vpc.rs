@@ -1,0 +1,61 @@
+//! `vpc.create: false`: a cluster in a VPC that somebody else owns.
+
+use crate::support::World;
+use serde_json::Value;
+
+#[test]
+fn an_existing_vpc_is_used_and_never_touched() {
+    let world = World::new();
+    world.write("vpc.yaml", &vpc(&world));
+    world.fleetctl(&["apply", "vpc.yaml", "--yes"]).expect(0);
+    let network = network(&world);
+    let before = world.inventory(&world.workload);
+
+    world.write("cluster.yaml", &world.instance("workload-cluster1", &format!("  vpc:\n    create: false\n{network}")));
+    world.aws.forget();
+    world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
+    let ec2: Vec<_> = world.aws.mutating().into_iter().filter(|call| call.service == "ec2").collect();
+    assert_eq!(ec2, [], "the VPC is not touched");
+    world.aws.forget();
+    world.fleetctl(&["destroy", "cluster.yaml", "--yes"]).expect(0);
+    let ec2: Vec<_> = world.aws.mutating().into_iter().filter(|call| call.service == "ec2").collect();
+    assert_eq!(ec2, [], "the VPC is not touched");
+    assert_eq!(world.inventory(&world.workload), before);
+}
+
+#[test]
+fn an_existing_vpc_without_ids_is_refused_before_any_call() {
+    let world = World::new();
+    world.write("cluster.yaml", &world.instance("workload-cluster1", "  vpc:\n    create: false\n"));
+    let refused = world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(4);
+    assert!(refused.stderr.contains("subnet"), "{}", refused.stderr);
+    assert_eq!(world.aws.mutating(), []);
+}
+
+fn vpc(world: &World) -> String {
+    format!(
+        "apiVersion: kro.run/v1alpha1\nkind: Vpc\nmetadata:\n  name: shared\n  namespace: network\nspec:\n  name: shared\n  region: us-west-2\n---\n\
+         apiVersion: services.k8s.aws/v1alpha1\nkind: IAMRoleSelector\nmetadata:\n  name: network\nspec:\n  \
+         arn: arn:aws:iam::{}:role/ack\n  namespaceSelector:\n    names: [shared]\n",
+        world.workload
+    )
+}
+
+/// The ids of the VPC `shared`, as lines of an EksCluster's `spec.vpc`.
+fn network(world: &World) -> String {
+    let path = world.folder.path().join("state/network/Vpc.shared.json");
+    let state: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let id = |name: &str| -> String {
+        let resources = state["resources"].as_array().unwrap();
+        let record = resources.iter().find(|record| record["identity"]["name"] == format!("shared-{name}")).unwrap();
+        record["id"].as_str().unwrap().to_owned()
+    };
+    format!(
+        "    vpcId: {}\n    publicSubnet1Id: {}\n    publicSubnet2Id: {}\n    privateSubnet1Id: {}\n    privateSubnet2Id: {}\n",
+        id("vpc"),
+        id("public-subnet1"),
+        id("public-subnet2"),
+        id("private-subnet1"),
+        id("private-subnet2")
+    )
+}

@@ -1,0 +1,19 @@
+//! Integration tests: the real binary against the local AWS of `localstack/`, two accounts, real HTTP.
+//!
+//! One emulator serves the whole test run; every test has accounts, an Argo CD double, a proxy and a state folder of its
+//! own, so tests run side by side.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr, missing_docs)]
+
+mod support;
+
+mod apply;
+mod argocd_double;
+mod benchmark;
+mod broken_documents;
+mod crash;
+mod destroy;
+mod existing_vpc;
+mod faults;
+mod identity;
+mod state;

@@ -1,0 +1,71 @@
+//! State: the lock, interruption, secrets.
+
+use crate::support::World;
+use crate::support::world::Ended;
+use serde_json::json;
+use std::time::Duration;
+
+#[test]
+fn a_second_apply_is_told_who_holds_the_lock() {
+    let world = World::new();
+    world.settings(&json!({"clusterCreateSeconds": 8.0}));
+    let first = world.spawn(&["apply", "cluster.yaml", "--yes"]);
+    wait_for(&world, "CreateVpc");
+    let second = world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(5);
+    assert!(second.stderr.contains(&first.id().to_string()), "{}", second.stderr);
+    // Readers take no lock.
+    world.fleetctl(&["status"]).expect(0);
+    world.fleetctl(&["plan", "cluster.yaml"]).expect(0);
+    Ended::of(first.wait_with_output().unwrap()).expect(0);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_finishes_running_calls_and_the_next_apply_goes_on() {
+    let world = World::new();
+    world.settings(&json!({"clusterCreateSeconds": 6.0}));
+    let child = world.spawn(&["apply", "cluster.yaml", "--yes"]);
+    wait_for(&world, "POST /clusters");
+    let interrupted = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupted.success());
+    let ended = Ended::of(child.wait_with_output().unwrap()).expect(130);
+    assert!(ended.stderr.contains("fleetctl apply"), "says how to go on: {}", ended.stderr);
+    world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
+}
+
+#[test]
+fn secrets_reach_neither_state_nor_output() {
+    let world = World::new();
+    let token = world.token().to_owned();
+    let mut seen = String::new();
+    for arguments in
+        [["plan", "cluster.yaml", "-vv"], ["apply", "cluster.yaml", "--yes"], ["status", "-o", "json"], ["config", "show", "-vv"]]
+    {
+        let ended = world.fleetctl(&arguments).expect(0);
+        seen += &ended.stdout;
+        seen += &ended.stderr;
+    }
+    for entry in walk(&world.folder.path().join("state")) {
+        seen += &String::from_utf8_lossy(&std::fs::read(entry).unwrap());
+    }
+    assert!(!seen.contains(&token));
+}
+
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files.extend(walk(&path)) } else { files.push(path) }
+    }
+    files
+}
+
+fn wait_for(world: &World, operation: &str) {
+    for _ in 0..600 {
+        if world.aws.calls().iter().any(|call| call.operation == operation && call.status < 300) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("{operation} was not called");
+}

@@ -1,0 +1,150 @@
+//! A proxy between fleetctl and the local AWS (or Argo CD): counts calls by itself, and can stop the world right after a
+//! call took effect.
+
+use super::emulator::Emulator;
+use hyper::body::{Bytes, Incoming};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+
+/// One call that went through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// `ec2`, `eks`, `iam`, `sts`, `argocd`.
+    pub service: String,
+    /// `CreateVpc`; `POST /clusters` for REST services.
+    pub operation: String,
+    pub status: u16,
+}
+
+impl Call {
+    pub fn is_mutating(&self) -> bool {
+        if self.service == "sts" {
+            return false;
+        }
+        if self.operation.contains(' ') {
+            return !self.operation.starts_with("GET ");
+        }
+        !["Describe", "Get", "List"].iter().any(|read| self.operation.starts_with(read))
+    }
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    calls: Mutex<Vec<Call>>,
+    /// The call after which nothing is answered any more.
+    trap: Mutex<Option<String>>,
+    sprung: Notify,
+}
+
+/// A running proxy.
+#[derive(Debug, Clone)]
+pub struct Proxy {
+    pub url: String,
+    shared: Arc<Shared>,
+}
+
+impl Proxy {
+    /// Starts a proxy in front of `upstream`.
+    pub fn start(upstream: &str) -> Self {
+        let emulator = Emulator::shared();
+        let shared = Arc::<Shared>::default();
+        let listener = emulator.runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (upstream, state) = (upstream.to_owned(), shared.clone());
+        emulator.runtime.spawn(async move {
+            loop {
+                let Ok((stream, _)) = listener.accept().await else { continue };
+                let (upstream, state) = (upstream.clone(), state.clone());
+                tokio::spawn(async move {
+                    let service = hyper::service::service_fn(move |request| {
+                        let (upstream, state) = (upstream.clone(), state.clone());
+                        async move { Ok::<_, Infallible>(forward(&upstream, &state, request).await) }
+                    });
+                    let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+                });
+            }
+        });
+        Self { url, shared }
+    }
+
+    /// Every call so far, in the order in which they were answered.
+    pub fn calls(&self) -> Vec<Call> {
+        self.shared.calls.lock().unwrap().clone()
+    }
+
+    pub fn mutating(&self) -> Vec<Call> {
+        self.calls().into_iter().filter(Call::is_mutating).collect()
+    }
+
+    pub fn forget(&self) {
+        self.shared.calls.lock().unwrap().clear();
+    }
+
+    /// The next time this operation has taken effect, its reply is held back for ever.
+    pub fn trap(&self, operation: &str) {
+        *self.shared.trap.lock().unwrap() = Some(operation.to_owned());
+    }
+
+    /// Waits until the trap has sprung.
+    pub fn wait_sprung(&self) {
+        let shared = self.shared.clone();
+        Emulator::shared().runtime.block_on(async move {
+            tokio::time::timeout(std::time::Duration::from_secs(120), shared.sprung.notified()).await.expect("the call came");
+        });
+    }
+}
+
+type Body = http_body_util::Full<Bytes>;
+
+async fn forward(upstream: &str, shared: &Shared, request: Request<Incoming>) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    let body = http_body_util::BodyExt::collect(body).await.unwrap().to_bytes();
+    let (service, operation) = name(&head, &body);
+    let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+    let mut headers = head.headers.clone();
+    headers.remove("content-length");
+    headers.remove("transfer-encoding");
+    // The Host header stays: it is signed.
+    let sent = Emulator::shared().http.request(head.method.clone(), format!("{upstream}{path}")).headers(headers).body(body);
+    let Ok(answer) = sent.send().await else {
+        return Response::builder().status(502).body(Body::default()).unwrap();
+    };
+    let (status, headers) = (answer.status(), answer.headers().clone());
+    let bytes = answer.bytes().await.unwrap_or_default();
+    shared.calls.lock().unwrap().push(Call { service, operation: operation.clone(), status: status.as_u16() });
+    let hit = shared.trap.lock().unwrap().take_if(|trap| *trap == operation && status.is_success());
+    if hit.is_some() {
+        shared.sprung.notify_one();
+        std::future::pending::<()>().await;
+    }
+    let mut response = Response::builder().status(status);
+    for (key, value) in &headers {
+        if !["content-length", "transfer-encoding", "connection"].contains(&key.as_str()) {
+            response = response.header(key, value);
+        }
+    }
+    response.body(Body::new(bytes)).unwrap()
+}
+
+fn name(head: &hyper::http::request::Parts, body: &[u8]) -> (String, String) {
+    let authorization = head.headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or("");
+    let scope = authorization.split("Credential=").nth(1).and_then(|rest| rest.split('/').nth(3));
+    let Some(service) = scope else {
+        return ("argocd".to_owned(), format!("{} {}", head.method, head.uri.path()));
+    };
+    let text = String::from_utf8_lossy(body);
+    let action = text.split('&').find_map(|pair| pair.strip_prefix("Action="));
+    let operation = action.map_or_else(|| format!("{} {}", head.method, shape(head.uri.path())), str::to_owned);
+    (service.to_owned(), operation)
+}
+
+/// `/clusters/x/addons/y` → `/clusters/*/addons/*`.
+fn shape(path: &str) -> String {
+    let parts: Vec<_> = path.trim_start_matches('/').split('/').collect();
+    let shaped: Vec<_> = parts.iter().enumerate().map(|(index, part)| if index % 2 == 1 { "*" } else { part }).collect();
+    format!("/{}", shaped.join("/"))
+}

@@ -1,0 +1,238 @@
+//! A world of one test: two accounts, an Argo CD double, proxies before both, a folder with documents and state.
+
+use super::emulator::{Emulator, repository};
+use super::proxy::Proxy;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A world of one test.
+pub struct World {
+    pub hub: String,
+    pub workload: String,
+    pub folder: tempfile::TempDir,
+    pub aws: Proxy,
+    pub argocd: Proxy,
+    double: Child,
+    double_url: String,
+    token: String,
+    environment: Vec<(String, String)>,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = self.double.kill();
+        let _ = self.double.wait();
+    }
+}
+
+impl World {
+    /// Two fresh accounts, seeded; the role in the workload account asks for an external id.
+    pub fn new() -> Self {
+        Self::with_external_id(Some("fleetctl-test"))
+    }
+
+    pub fn with_external_id(external_id: Option<&str>) -> Self {
+        let emulator = Emulator::shared();
+        let (hub, workload) = (account(), account());
+        emulator.post("/_fleet/accounts", &json!({"hub": hub, "workload": workload, "externalId": external_id}));
+        let folder = tempfile::tempdir().unwrap();
+        let (double, ready) = start_double(folder.path(), &emulator.url, &hub);
+        let double_url = format!("http://127.0.0.1:{}", ready["port"]);
+        let token = ready["tokens"]["fleet"].as_str().unwrap().to_owned();
+        let world = Self {
+            aws: Proxy::start(&emulator.url),
+            argocd: Proxy::start(&double_url),
+            hub,
+            workload,
+            folder,
+            double,
+            double_url,
+            token,
+            environment: Vec::new(),
+        };
+        world.settings(&json!({
+            "clusterCreateSeconds": 2.0, "clusterDeleteSeconds": 1.0, "addonCreateSeconds": 0.5, "addonDeleteSeconds": 0.5,
+            "natGatewayCreateSeconds": 1.0, "natGatewayDeleteSeconds": 1.0,
+            "ec2VisibilityLagSeconds": 0.5, "iamVisibilityLagSeconds": 0.5, "rolePropagationSeconds": 1.0,
+        }));
+        world.write("fleetctl.yaml", &world.fleetctl_yaml("externalId: fleetctl-test"));
+        world.write("cluster.yaml", &world.instance("workload-cluster1", ""));
+        world
+    }
+
+    pub fn fleetctl_yaml(&self, more: &str) -> String {
+        format!("accounts:\n  \"{}\":\n    roleName: ack\n    {more}\n", self.workload)
+    }
+
+    /// An EksCluster for the workload account. `more` are further lines of its spec.
+    pub fn instance(&self, name: &str, more: &str) -> String {
+        format!(
+            "apiVersion: kro.run/v1alpha1\nkind: EksCluster\nmetadata:\n  name: {name}\n  namespace: argocd\nspec:\n  name: {name}\n  \
+             tenant: tenant1\n  environment: staging\n  region: us-west-2\n  k8sVersion: \"1.34\"\n  accountId: \"{}\"\n  \
+             managementAccountId: \"{}\"\n  adminRoleName: Admin\n{more}",
+            self.workload, self.hub
+        )
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// The token for Argo CD.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.environment.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// The command, as a user in the hub account would start it in the world's folder.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fleetctl"));
+        command
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .env_clear()
+            .env("PATH", std::env::var("PATH").unwrap_or_default())
+            .env("HOME", self.folder.path())
+            .env("AWS_ENDPOINT_URL", &self.aws.url)
+            .env("AWS_ACCESS_KEY_ID", &self.hub)
+            .env("AWS_SECRET_ACCESS_KEY", "test")
+            .env("AWS_REGION", "us-west-2")
+            .env("AWS_EC2_METADATA_DISABLED", "true")
+            .env("ARGOCD_SERVER", self.argocd.url.trim_start_matches("http://"))
+            .env("ARGOCD_AUTH_TOKEN", &self.token)
+            .env("ARGOCD_OPTS", "--plaintext")
+            .env("FLEETCTL_VISIBILITY_WINDOW", "4")
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null());
+        if let Some(graphs) = upstream_graphs() {
+            command.env("FLEETCTL_GRAPHS", graphs);
+        }
+        command
+    }
+
+    /// Runs it to its end.
+    pub fn fleetctl(&self, arguments: &[&str]) -> Ended {
+        Ended::of(self.command(arguments).output().unwrap())
+    }
+
+    /// Starts it and lets it run.
+    pub fn spawn(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    pub fn settings(&self, settings: &Value) {
+        for account in [&self.hub, &self.workload] {
+            let mut body = settings.clone();
+            body["account"] = json!(account);
+            Emulator::shared().post("/_fleet/settings", &body);
+        }
+    }
+
+    /// Adds fault rules for the workload account.
+    pub fn faults(&self, rules: &[Value]) {
+        let rules: Vec<_> = rules
+            .iter()
+            .map(|rule| {
+                let mut rule = rule.clone();
+                rule["account"] = json!(self.workload);
+                rule
+            })
+            .collect();
+        Emulator::shared().post("/_fleet/faults?add=1", &json!(rules));
+    }
+
+    pub fn inventory(&self, account: &str) -> Value {
+        Emulator::shared().get(&format!("/_fleet/inventory?account={account}"))
+    }
+
+    /// Clusters as the Argo CD double has them.
+    pub fn registered(&self) -> Value {
+        Emulator::shared().request_at(&self.double_url, reqwest::Method::GET, "/_double/clusters", None)
+    }
+
+    /// The state file of the instance.
+    pub fn state(&self) -> Value {
+        let path = self.folder.path().join("state/argocd/EksCluster.workload-cluster1.json");
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    }
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ended {
+    pub fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Says everything when the exit code is another one.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "\n--- stdout\n{}\n--- stderr\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// The whole of stdout as one JSON value.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
+    }
+
+    /// The last line of stdout as JSON: the summary.
+    pub fn summary(&self) -> Value {
+        serde_json::from_str(self.stdout.lines().last().unwrap()).unwrap()
+    }
+}
+
+/// The definitions that the world runs: upstream's own, byte for byte, where they are at hand; else the built-in ones.
+pub fn upstream_graphs() -> Option<PathBuf> {
+    let folder = std::env::var_os("FLEETCTL_UPSTREAM_DATA")?;
+    let graphs = Path::new(&folder).join("kro/eks-cluster-mgmt");
+    let graphs = if graphs.is_absolute() { graphs } else { repository().join(graphs) };
+    Some(graphs.canonicalize().unwrap())
+}
+
+/// An account id that no other test has.
+fn account() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let base = u64::from(std::process::id()) * 10_000 % 100_000_000_000;
+    format!("{}", 300_000_000_000 + base + NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn start_double(folder: &Path, emulator: &str, hub: &str) -> (Child, Value) {
+    let ready = folder.join("argocd.json");
+    let child = Command::new("python3")
+        .arg(repository().join("localstack/argocd"))
+        .args(["--port", "0", "--emulator", emulator, "--parent", &std::process::id().to_string()])
+        .args(["--role-arn", &format!("arn:aws:iam::{hub}:role/hub-cluster-argocd-controller")])
+        .arg("--ready-file")
+        .arg(&ready)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    for _ in 0..1000 {
+        if let Ok(bytes) = std::fs::read(&ready) {
+            return (child, serde_json::from_slice(&bytes).unwrap());
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    panic!("the Argo CD double did not start");
+}
