@@ -127,12 +127,21 @@ impl Diagnostic {
 }
 
 /// The candidate that is most like what was written, if any is near enough to be meant.
+#[must_use]
 pub fn closest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    const NEAR_ENOUGH: f64 = 0.75;
+    const NEAR_ENOUGH: f64 = 0.8;
+    let written = written.to_lowercase();
     candidates
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(&written.to_lowercase(), &candidate.to_lowercase()), candidate))
+        .map(|candidate| (likeness(&written, &candidate.to_lowercase()), candidate))
         .filter(|(likeness, _)| *likeness >= NEAR_ENOUGH)
         .max_by(|(left, _), (right, _)| left.total_cmp(right))
         .map(|(_, candidate)| candidate)
+}
+
+/// One slip of the finger is near, however short the words are.
+fn likeness(written: &str, candidate: &str) -> f64 {
+    const ONE_SLIP: f64 = 0.9;
+    let like = strsim::jaro_winkler(written, candidate);
+    if written.len() > 2 && strsim::osa_distance(written, candidate) == 1 { like.max(ONE_SLIP) } else { like }
 }

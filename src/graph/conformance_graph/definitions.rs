@@ -127,7 +127,7 @@ fn conformance_foreach() {
         let axes = axes(&after[..end]);
         let named = after.split_once("name: ").map(|(_, name)| name.trim().to_owned());
         let all: Vec<&String> = axes.iter().flat_map(|axis| axis.as_object().unwrap().keys()).collect();
-        let name = named.unwrap_or_else(|| all.iter().map(|axis| format!("${{string({axis})}}")).collect());
+        let name = named.unwrap_or_else(|| format!("x-${{string({})}}", all[0]));
         let id = before.split_once("resources: ").or(before.split_once("id: ")).map_or("probe", |(_, rest)| rest);
         let id = id.split([' ', ';']).next().unwrap();
         let ready: Vec<&str> = after.split_once("readyWhen: ").map(|(_, condition)| condition.trim()).into_iter().collect();

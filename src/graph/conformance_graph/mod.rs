@@ -72,7 +72,9 @@ fn conform(area: &str, run: impl Fn(&Case) -> Answer) {
         }
     }
     println!("{area}: {right} of {} cases ({apart} set apart)", cases.len());
-    mismatches.iter().for_each(|mismatch| println!("{mismatch}"));
+    for mismatch in &mismatches {
+        println!("{mismatch}");
+    }
     assert!(mismatches.is_empty(), "{area}: {} mismatches", mismatches.len());
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 /// A definition, an instance of it and what is there, put together from the words of a case.
 #[derive(Default)]
 struct Setting {
-    /// SimpleSchema of the inputs.
+    /// `SimpleSchema` of the inputs.
     inputs: Map<String, Value>,
     /// Fields of list items: conditions read them.
     item: Map<String, Value>,
@@ -249,7 +249,9 @@ fn conformance_status() {
         let mut setting = Setting::with_inputs(case, &case.input);
         let observed = case.given.get("observed").and_then(Value::as_object).cloned().unwrap_or_default();
         observed.keys().for_each(|id| setting.add(id, &json!({})));
-        excluded(case).iter().for_each(|id| setting.add(id, &json!({"includeWhen": ["${false}"]})));
+        for id in excluded(case) {
+            setting.add(&id, &json!({"includeWhen": ["${false}"]}));
+        }
         setting.observed = observed;
         setting.status = super::parse(&case.input).unwrap()[0].to_json().as_object().unwrap().clone();
         match setting.run() {

@@ -16,7 +16,8 @@ pub(super) fn resolve(entry: &Entry<'_>, kinds: &Kinds<'_>, errors: &mut Vec<Dia
     let (api_version, kind) = (entry.api_version.as_deref()?, entry.kind.as_deref()?);
     let found = kinds.find(api_version, kind);
     if found.is_none() {
-        let location = entry.object.and_then(|object| object.get("kind")).map_or(&entry.location, |node| &node.location);
+        let location =
+            entry.object.and_then(|object| object.get("kind")).map_or(&entry.location, |node| &node.location);
         errors.push(unknown_kind(api_version, kind, &kinds.all(), location));
     }
     found
@@ -124,7 +125,8 @@ impl Check<'_> {
         declared: impl Iterator<Item = &'k String>,
         place: &Place<'_>,
     ) {
-        let whole = if place.path.is_empty() { place.name.to_owned() } else { format!("{} {}", place.name, place.path) };
+        let whole =
+            if place.path.is_empty() { place.name.to_owned() } else { format!("{} {}", place.name, place.path) };
         let problem = Diagnostic::error("unknown-field", format!("{whole} has no field `{key}`")).at(location);
         self.errors.push(problem.suggest_closest(key, declared.map(String::as_str)));
     }
@@ -178,8 +180,9 @@ impl Check<'_> {
 /// Whether a literal has the JSON type that is declared. Null fits everything; other rules are not checked, as in kro.
 fn literal_fits(value: &Value, shape: &Shape) -> bool {
     match (value, shape) {
-        (Value::Null, _) | (_, Shape::Any) => true,
-        (Value::String(_), Shape::String | Shape::Bytes | Shape::IntegerOrString)
+        (Value::Null, _)
+        | (_, Shape::Any)
+        | (Value::String(_), Shape::String | Shape::Bytes | Shape::IntegerOrString)
         | (Value::Bool(_), Shape::Boolean)
         | (Value::Number(_), Shape::Number)
         | (Value::Array(_), Shape::Array(_))

@@ -167,12 +167,10 @@ fn check_expression(
     errors: &mut Vec<Diagnostic>,
 ) {
     scene.check_functions(expression, Some(place), errors);
-    for read in &expression.reads {
+    for read in expression.reads.iter().filter(|read| read.root != "runtime") {
         let root = read.root.as_str();
         let is_iterator = entry.iterators.iter().any(|iterator| iterator == root);
-        if root == "runtime" {
-            continue;
-        } else if is_iterator && place == Place::ForEach {
+        if is_iterator && place == Place::ForEach {
             let message = format!("an axis of `forEach` cannot read another one (`{root}`)");
             errors.push(Diagnostic::error("foreach-iterator-reference", message).at(&expression.location));
         } else if is_iterator && place != Place::IncludeWhen {
@@ -245,6 +243,7 @@ fn must_be_list(scene: &Scene, expression: &Expression, errors: &mut Vec<Diagnos
 
 /// Whether an external reference stands for a list of objects.
 fn is_selector(entry: &Entry<'_>) -> bool {
-    let metadata = entry.object.filter(|_| matches!(entry.form, Form::External)).and_then(|object| object.get("metadata"));
+    let metadata =
+        entry.object.filter(|_| matches!(entry.form, Form::External)).and_then(|object| object.get("metadata"));
     metadata.is_some_and(|metadata| metadata.get("selector").is_some())
 }

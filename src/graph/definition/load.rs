@@ -61,7 +61,14 @@ pub(super) fn load(documents: &[Node], catalog: &dyn Catalog, features: Features
             loaded.by_kind.insert(draft.definition.kind.clone(), draft.definition);
         }
     }
+    in_reading_order(&mut diagnostics, documents);
     (loaded, diagnostics)
+}
+
+/// Sorts diagnostics as somebody meets them who reads the files from the first to the last.
+pub(crate) fn in_reading_order(diagnostics: &mut [Diagnostic], documents: &[Node]) {
+    let file = |location: &Location| documents.iter().position(|document| document.location.file == location.file);
+    diagnostics.sort_by_cached_key(|problem| problem.location.as_ref().map(|place| (file(place), place.offset)));
 }
 
 /// See [`super::is_definition`]. Misspelt kinds and obsolete ones count, so that they are reported.
@@ -119,7 +126,12 @@ fn draft(document: &Node) -> Result<Draft<'_>, Vec<Diagnostic>> {
     };
     unknown_fields(schema, SCHEMA, "spec.schema", &mut errors);
     let definition = Definition {
-        name: document.get("metadata").and_then(|found| found.get("name")).and_then(Node::as_str).unwrap_or("").to_owned(),
+        name: document
+            .get("metadata")
+            .and_then(|found| found.get("name"))
+            .and_then(Node::as_str)
+            .unwrap_or("")
+            .to_owned(),
         kind: defined_kind(schema, &mut errors),
         api_version: defined_api_version(schema, &mut errors),
         scope: defined_scope(schema, &mut errors),
@@ -152,8 +164,16 @@ fn check_envelope(document: &Node, errors: &mut Vec<Diagnostic>) {
         }
     }
     unknown_fields(document, ENVELOPE, "a graph definition", errors);
-    if document.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Node::as_str).is_none() {
-        errors.push(Diagnostic::error("structure", "a graph definition needs `metadata.name`").at(&document.location));
+    match document.get("metadata").and_then(|metadata| metadata.get("name")) {
+        Some(name) if name.as_str().is_none() => {
+            let message = format!("`metadata.name` is {}, but has to be text", name.describe());
+            errors.push(Diagnostic::error("structure", message).at(&name.location).suggest("quote it"));
+        }
+        Some(_) => {}
+        None => {
+            let message = "a graph definition needs `metadata.name`";
+            errors.push(Diagnostic::error("structure", message).at(&document.location));
+        }
     }
 }
 
@@ -227,7 +247,8 @@ fn refuse_second_definitions(drafts: &mut [Draft<'_>]) {
         let group = draft.definition.api_version.split('/').next().unwrap_or_default();
         let key = format!("{group}/{}", draft.definition.kind.to_lowercase());
         if let Some((kind, location)) = first.get(&key) {
-            let message = format!("`{}` is defined twice: `{kind}` at {location} is the same kind", draft.definition.kind);
+            let message =
+                format!("`{}` is defined twice: `{kind}` at {location} is the same kind", draft.definition.kind);
             let problem = Diagnostic::error("ownership-conflict", message).at(&draft.definition.location);
             draft.errors.push(problem.suggest("remove one of the two, or rename its kind"));
         } else {

@@ -1,4 +1,4 @@
-//! Graph definitions: kro's ResourceGraphDefinitions, read and checked.
+//! Graph definitions: kro's `ResourceGraphDefinitions`, read and checked.
 
 mod checks;
 mod expressions;
@@ -21,7 +21,7 @@ use indexmap::IndexMap;
 
 pub use super::yaml::Key;
 pub(crate) use checks::unknown_kind;
-pub(crate) use load::{API_VERSION, KIND, unknown_fields};
+pub(crate) use load::{API_VERSION, KIND, in_reading_order, unknown_fields};
 pub(crate) use naming::is_dns_name;
 pub(crate) use order::{delete_layers, topological};
 
@@ -104,7 +104,7 @@ pub struct Features {
 }
 
 impl Definitions {
-    /// Reads and checks every ResourceGraphDefinition among the documents (kro.md 1.4 checks 1 to 10, 12, 16 and 17).
+    /// Reads and checks every `ResourceGraphDefinition` among the documents (kro.md 1.4 checks 1 to 10, 12, 16 and 17).
     /// Problems of all definitions are reported at once; a definition with errors is left out of the result.
     pub fn load(documents: &[Node], catalog: &dyn Catalog) -> (Self, Vec<Diagnostic>) {
         Self::load_with(documents, catalog, Features::default())
@@ -116,27 +116,34 @@ impl Definitions {
     }
 
     /// The definition of a kind.
+    #[must_use]
     pub fn of(&self, api_version: &str, kind: &str) -> Option<&Definition> {
         self.by_kind.get(kind).filter(|definition| definition.api_version == api_version)
     }
 }
 
 /// Whether a document is a graph definition, or was meant to be one.
+#[must_use]
 pub fn is_definition(document: &Node) -> bool {
     load::is_definition(document)
 }
 
 impl Definition {
     /// Ids in kro's order (kro.md 4.2): Kahn's algorithm, always the ready node that was declared first.
+    #[must_use]
     pub fn topological_order(&self) -> Vec<&str> {
         let order = topological(&self.edges()).unwrap_or_default();
         order.into_iter().map(|index| self.resources[index].id.as_str()).collect()
     }
 
     /// kro's deletion layers, first deleted first.
+    #[must_use]
     pub fn delete_waves(&self) -> Vec<Vec<&str>> {
         let layers = delete_layers(&self.edges());
-        layers.into_iter().map(|layer| layer.into_iter().map(|index| self.resources[index].id.as_str()).collect()).collect()
+        layers
+            .into_iter()
+            .map(|layer| layer.into_iter().map(|index| self.resources[index].id.as_str()).collect())
+            .collect()
     }
 
     /// For each resource the indices of those it depends on.
@@ -146,6 +153,7 @@ impl Definition {
     }
 
     /// The resource with this id.
+    #[must_use]
     pub fn resource(&self, id: &str) -> Option<&ResourceDefinition> {
         self.resources.iter().find(|resource| resource.id == id)
     }

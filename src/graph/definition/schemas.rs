@@ -27,7 +27,7 @@ pub(super) fn object(properties: impl IntoIterator<Item = (String, Schema)>) -> 
     Schema::of(Shape::Object(Object { properties: properties.into_iter().collect(), required: Vec::new() }))
 }
 
-/// Kubernetes' ObjectMeta.
+/// Kubernetes' `ObjectMeta`.
 fn metadata() -> Schema {
     let text = || Schema::of(Shape::String);
     let texts = || Schema::of(Shape::Map(Box::new(text())));
@@ -183,8 +183,9 @@ pub(super) fn describe(shape: &Shape) -> &'static str {
 /// refused.
 pub(super) fn fits(value: &Schema, target: &Schema) -> bool {
     match (&value.shape, &target.shape) {
-        (Shape::Any, _) | (_, Shape::Any) => true,
-        (Shape::String | Shape::Integer | Shape::IntegerOrString, Shape::IntegerOrString)
+        (Shape::Any, _)
+        | (_, Shape::Any)
+        | (Shape::String | Shape::Integer | Shape::IntegerOrString, Shape::IntegerOrString)
         | (Shape::IntegerOrString, Shape::String | Shape::Integer) => true,
         (Shape::Array(value), Shape::Array(target)) | (Shape::Map(value), Shape::Map(target)) => fits(value, target),
         (Shape::Map(value), Shape::Object(target)) => target.properties.values().all(|field| fits(value, field)),

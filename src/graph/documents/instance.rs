@@ -22,13 +22,13 @@ pub(super) fn kind_of<'a>(document: &'a Node, diagnostics: &mut Vec<Diagnostic>)
     let mut text = |field: &str| {
         let problem = match document.get(field) {
             None => Diagnostic::error("structure", format!("the document has no `{field}`")).at(&document.location),
-            Some(node) => match node.as_str() {
-                Some(text) => return Some(text),
-                None => {
-                    let message = format!("`{field}` is {}, but has to be text", node.describe());
-                    Diagnostic::error("structure", message).at(&node.location)
+            Some(node) => {
+                if let Some(text) = node.as_str() {
+                    return Some(text);
                 }
-            },
+                let message = format!("`{field}` is {}, but has to be text", node.describe());
+                Diagnostic::error("structure", message).at(&node.location)
+            }
         };
         diagnostics.push(problem);
         None
@@ -85,8 +85,7 @@ pub(super) fn metadata_name(document: &Node, diagnostics: &mut Vec<Diagnostic>) 
         return None;
     };
     let Some(name) = node.as_str() else {
-        let problem = Diagnostic::error("type", format!("`metadata.name` is {}, but has to be text", node.describe()));
-        diagnostics.push(problem.at(&node.location).suggest(format!("quote it: `\"{}\"`", node.to_json())));
+        diagnostics.push(no_text("metadata.name", node));
         return None;
     };
     if !is_dns_name(name) {
@@ -94,6 +93,11 @@ pub(super) fn metadata_name(document: &Node, diagnostics: &mut Vec<Diagnostic>) 
         diagnostics.push(Diagnostic::error("naming", message).at(&node.location));
     }
     Some(name.to_owned())
+}
+
+fn no_text(field: &str, node: &Node) -> Diagnostic {
+    let problem = Diagnostic::error("type", format!("`{field}` is {}, but has to be text", node.describe()));
+    problem.at(&node.location).suggest(format!("quote it: `\"{}\"`", node.to_json()))
 }
 
 fn instance_namespace(document: &Node, definition: &Definition, diagnostics: &mut Vec<Diagnostic>) -> String {
@@ -107,12 +111,16 @@ fn instance_namespace(document: &Node, definition: &Definition, diagnostics: &mu
         }
         (Scope::Namespaced, None) => "default".to_owned(),
         (Scope::Namespaced, Some(node)) => {
-            let text = node.as_str().unwrap_or_default();
-            if !is_dns_name(text) {
-                let message = format!("`{}` cannot be a namespace", node.as_str().unwrap_or(node.describe()));
-                diagnostics.push(Diagnostic::error("naming", message).at(&node.location));
+            let text = node.as_str();
+            match text {
+                Some(text) if is_dns_name(text) => {}
+                Some(text) => {
+                    let message = format!("`{text}` cannot be a namespace");
+                    diagnostics.push(Diagnostic::error("naming", message).at(&node.location));
+                }
+                None => diagnostics.push(no_text("metadata.namespace", node)),
             }
-            text.to_owned()
+            text.unwrap_or_default().to_owned()
         }
     }
 }
@@ -126,13 +134,12 @@ fn texts(document: &Node, field: &str, diagnostics: &mut Vec<Diagnostic>) -> Ind
         diagnostics.push(Diagnostic::error("type", message).at(&node.location));
     }
     for (key, value) in node.entries() {
-        match value.as_str() {
-            Some(text) => drop(out.insert(key.text.clone(), text.to_owned())),
-            None => {
-                let message = format!("`metadata.{field}` takes text, but `{}` is {}", key.text, value.describe());
-                let problem = Diagnostic::error("type", message).at(&value.location);
-                diagnostics.push(problem.suggest(format!("quote it: `\"{}\"`", value.to_json())));
-            }
+        if let Some(text) = value.as_str() {
+            out.insert(key.text.clone(), text.to_owned());
+        } else {
+            let message = format!("`metadata.{field}` takes text, but `{}` is {}", key.text, value.describe());
+            let problem = Diagnostic::error("type", message).at(&value.location);
+            diagnostics.push(problem.suggest(format!("quote it: `\"{}\"`", value.to_json())));
         }
     }
     out

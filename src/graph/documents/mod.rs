@@ -1,9 +1,9 @@
-//! The documents that users write: instances, IAMRoleSelectors and Namespaces.
+//! The documents that users write: instances, `IAMRoleSelectors` and Namespaces.
 
 mod instance;
 mod selector;
 
-use super::definition::{self, API_VERSION, Definitions, KIND, is_definition};
+use super::definition::{self, API_VERSION, Definitions, KIND, in_reading_order, is_definition};
 use super::diagnostic::{Diagnostic, Location};
 use super::yaml::Node;
 use indexmap::IndexMap;
@@ -14,7 +14,7 @@ use serde_json::Value;
 pub struct Documents {
     /// Instances, in the order they were written.
     pub instances: Vec<Instance>,
-    /// IAMRoleSelectors.
+    /// `IAMRoleSelectors`.
     pub selectors: Vec<RoleSelector>,
     /// Namespaces by name.
     pub namespaces: IndexMap<String, Namespace>,
@@ -39,7 +39,7 @@ pub struct Instance {
     pub node: Node,
 }
 
-/// An IAMRoleSelector (`services.k8s.aws/v1alpha1`).
+/// An `IAMRoleSelector` (`services.k8s.aws/v1alpha1`).
 #[derive(Debug, Clone)]
 pub struct RoleSelector {
     /// `metadata.name`.
@@ -82,6 +82,7 @@ impl Documents {
     /// Sorts and checks user documents: unknown kinds, instances against the schema of their definition (defaults
     /// applied), selectors by ACK's own rules (ack.md 2.1). Two documents of one identity are an error. Graph
     /// definitions among them are collected, not read: see [`super::definition::is_definition`].
+    #[must_use]
     pub fn load(documents: &[Node], definitions: &Definitions) -> (Self, Vec<Diagnostic>) {
         let mut loaded = Self::default();
         let mut diagnostics = Vec::new();
@@ -97,6 +98,7 @@ impl Documents {
                 seen.entry(identity).or_insert_with(|| document.location.clone());
             }
         }
+        in_reading_order(&mut diagnostics, documents);
         (loaded, diagnostics)
     }
 

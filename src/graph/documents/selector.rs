@@ -1,4 +1,4 @@
-//! IAMRoleSelectors: ACK's own rules (ack.md 2.1). ACK ignores an invalid selector; here it is an error.
+//! `IAMRoleSelectors`: ACK's own rules (ack.md 2.1). ACK ignores an invalid selector; here it is an error.
 
 use super::instance::metadata_name;
 use super::{ResourceType, RoleSelector};
@@ -106,13 +106,12 @@ fn match_labels(node: &Node, place: &str, diagnostics: &mut Vec<Diagnostic>) -> 
         if key.text.is_empty() {
             diagnostics.push(Diagnostic::error("structure", "a label's key cannot be empty").at(&key.location));
         }
-        match value.as_str() {
-            Some(text) => drop(labels.insert(key.text.clone(), text.to_owned())),
-            None => {
-                let message = format!("label `{}` is {}, but has to be text", key.text, value.describe());
-                let problem = Diagnostic::error("type", message).at(&value.location);
-                diagnostics.push(problem.suggest(format!("quote it: `\"{}\"`", value.to_json())));
-            }
+        if let Some(text) = value.as_str() {
+            labels.insert(key.text.clone(), text.to_owned());
+        } else {
+            let message = format!("label `{}` is {}, but has to be text", key.text, value.describe());
+            let problem = Diagnostic::error("type", message).at(&value.location);
+            diagnostics.push(problem.suggest(format!("quote it: `\"{}\"`", value.to_json())));
         }
     }
     labels

@@ -51,12 +51,9 @@ impl Scene<'_> {
     }
 
     fn has_reached(&self, edge: &Edge) -> bool {
-        match self.observations.get(&edge.to) {
-            Some(observation) => observation.reached >= edge.production,
-            None => {
-                let desired = &self.evaluation.node(edge.to).desired;
-                desired.is_known() && !is_carried_out(self.graph, self.catalog, edge.to, desired)
-            }
+        if let Some(observation) = self.observations.get(&edge.to) { observation.reached >= edge.production } else {
+            let desired = &self.evaluation.node(edge.to).desired;
+            desired.is_known() && !is_carried_out(self.graph, self.catalog, edge.to, desired)
         }
     }
 }

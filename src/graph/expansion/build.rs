@@ -9,7 +9,11 @@ use crate::graph::identity::Address;
 use crate::graph::schema::Schema;
 
 /// Builds the nodes of an instance; edges and order come later.
-pub(super) fn build(instance: &Instance, definitions: &Definitions, catalog: &dyn Catalog) -> Result<Graph, Vec<Diagnostic>> {
+pub(super) fn build(
+    instance: &Instance,
+    definitions: &Definitions,
+    catalog: &dyn Catalog,
+) -> Result<Graph, Vec<Diagnostic>> {
     let Some(definition) = definitions.of(&instance.api_version, &instance.kind) else {
         let message = format!("no usable definition defines `{}` of `{}`", instance.kind, instance.api_version);
         return Err(vec![Diagnostic::error("schema-not-found", message).at(&instance.node.location)]);
@@ -69,7 +73,7 @@ impl Builder<'_> {
             self.nodes[index.0].dependencies = siblings.collect();
         }
         self.nodes[parent.0].role =
-            NodeRole::Instance { children, status: definition.status.clone(), spec: definition.spec.clone() };
+            NodeRole::Instance { children, status: definition.status.clone(), spec: Box::new(definition.spec.clone()) };
     }
 
     fn node(&self, parent: NodeIndex, resource: &ResourceDefinition) -> GraphNode {
@@ -108,7 +112,8 @@ impl Builder<'_> {
     fn refuse_missing_definition(&mut self, resource: &ResourceDefinition) {
         let (api_version, kind) = (&resource.api_version, &resource.kind);
         if self.definitions.of(api_version, kind).is_none() && self.catalog.kind(api_version, kind).is_none() {
-            let message = format!("no usable definition defines `{kind}` of `{api_version}` (resource `{}`)", resource.id);
+            let message =
+                format!("no usable definition defines `{kind}` of `{api_version}` (resource `{}`)", resource.id);
             self.problems.push(Diagnostic::error("schema-not-found", message).at(&resource.location));
         }
     }

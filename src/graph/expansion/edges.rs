@@ -114,8 +114,9 @@ pub(super) fn merge(edges: &mut Vec<Edge>) {
     }
     let direct: Vec<Edge> = merged.iter().filter(|edge| !is_gate(edge)).cloned().collect();
     merged.retain(|edge| {
-        let covered =
-            |other: &Edge| (other.from, other.to, &other.field) == (edge.from, edge.to, &edge.field) && other.step <= edge.step;
+        let covered = |other: &Edge| {
+            (other.from, other.to, &other.field) == (edge.from, edge.to, &edge.field) && other.step <= edge.step
+        };
         !is_gate(edge) || !direct.iter().any(covered)
     });
     merged.sort_by_key(|edge| (edge.from, edge.to, edge.implied));

@@ -81,7 +81,7 @@ pub enum NodeRole {
         /// Its definition's status templates.
         status: Vec<(Key, Template)>,
         /// The schema that its rendered spec is admitted by (defaults).
-        spec: Schema,
+        spec: Box<Schema>,
     },
 }
 
@@ -124,7 +124,11 @@ pub struct Gate {
 /// The label that makes a `v1/Secret` an Argo CD registration, and its value.
 pub const REGISTRATION_LABEL: (&str, &str) = ("argocd.argoproj.io/secret-type", "cluster");
 
-/// Expands an instance. Errors: definitions that are missing, cycles through nested instances or implied edges, inputs
+/// Expands an instance.
+///
+/// # Errors
+///
+/// Everything that is wrong with it: definitions that are missing, cycles through nested instances or implied edges, inputs
 /// that are read but have neither value nor default (`missing-input`, at the instance document), identities that two
 /// nodes share (`duplicate-identity`), values that AWS could never accept (`impossible-value`), and what fleetctl does not
 /// carry out (`not-carried-out`).
@@ -143,6 +147,7 @@ pub fn expand(instance: &Instance, definitions: &Definitions, catalog: &dyn Cata
 }
 
 /// Whether an object is an Argo CD registration: a Secret with the label that Argo CD looks for.
+#[must_use]
 pub fn is_registration(api_version: &str, kind: &str, object: &Tree) -> bool {
     use super::expression::Segment::Field;
     let (label, value) = REGISTRATION_LABEL;
@@ -154,6 +159,7 @@ pub fn is_registration(api_version: &str, kind: &str, object: &Tree) -> bool {
 
 impl Graph {
     /// The node.
+    #[must_use]
     pub fn node(&self, index: NodeIndex) -> &GraphNode {
         &self.nodes[index.0]
     }
@@ -184,6 +190,7 @@ impl Graph {
     }
 
     /// The nodes of an instance's resources; empty for a resource.
+    #[must_use]
     pub fn children(&self, index: NodeIndex) -> &[NodeIndex] {
         match &self.node(index).role {
             NodeRole::Resource => &[],
@@ -192,6 +199,7 @@ impl Graph {
     }
 
     /// The resources at or below a node.
+    #[must_use]
     pub fn resources_below(&self, index: NodeIndex) -> Vec<NodeIndex> {
         match &self.node(index).role {
             NodeRole::Resource => vec![index],
@@ -205,11 +213,13 @@ impl Graph {
     }
 
     /// Everything that a resource needs, directly or not.
+    #[must_use]
     pub fn needs(&self, index: NodeIndex) -> BTreeSet<NodeIndex> {
         self.reach(index, |edge| (edge.from, edge.to))
     }
 
     /// Everything that needs a resource, directly or not.
+    #[must_use]
     pub fn needed_by(&self, index: NodeIndex) -> BTreeSet<NodeIndex> {
         self.reach(index, |edge| (edge.to, edge.from))
     }

@@ -3,7 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod checks;
 mod cloud;
+mod documents;
 mod evaluation;
 mod expansion;
 
@@ -62,8 +64,8 @@ fn upstream() -> Option<Definitions> {
     let folder = PathBuf::from(root).join("kro/eks-cluster-mgmt");
     let names = ["rg-eks.yaml", "rg-eks-basic.yaml", "rg-vpc.yaml"];
     let texts: Vec<String> = names.iter().map(|name| fs::read_to_string(folder.join(name)).unwrap()).collect();
-    let named: Vec<(&str, &str)> = names.iter().copied().zip(texts.iter().map(String::as_str)).collect();
-    Some(definitions(&named))
+    let pairs: Vec<(&str, &str)> = names.iter().copied().zip(texts.iter().map(String::as_str)).collect();
+    Some(definitions(&pairs))
 }
 
 /// The instance in a document.
@@ -92,7 +94,7 @@ fn with_vpc(block: &str) -> String {
 }
 
 /// Addresses without the instance's own.
-fn short<'a>(graph: &'a Graph, index: NodeIndex) -> &'a str {
+fn short(graph: &Graph, index: NodeIndex) -> &str {
     let root = graph.nodes[0].address.as_str();
     graph.node(index).address.as_str().strip_prefix(root).unwrap().trim_start_matches('/')
 }
