@@ -4,8 +4,8 @@ use super::context::Context;
 use super::environment::{ARGOCD_AUTH_TOKEN, ARGOCD_OPTS, ARGOCD_SERVER, Environment};
 use super::error::CliError;
 use super::settings::Settings;
-use crate::argocd::settings::{ArgoCdSettings, SettingsError};
-use crate::argocd::{self};
+use crate::argocd::settings::ArgoCdSettings;
+use crate::argocd::{Reader, Writer, connect};
 use crate::aws::sessions::{Options, Sessions};
 use crate::engine::api::{ArgoCd, Engine, EngineSettings};
 use crate::engine::events::Events;
@@ -38,7 +38,8 @@ pub fn offline_engine(context: &Context) -> Engine {
 
 /// The engine's settings where nothing is reached.
 pub fn offline_settings(context: &Context) -> EngineSettings {
-    settings(context, ArgoCd::NotConfigured)
+    let none = context.settings.file.argocd_none.is_some();
+    settings(context, if none { ArgoCd::None } else { ArgoCd::NotConfigured })
 }
 
 fn settings(context: &Context, argocd: ArgoCd) -> EngineSettings {

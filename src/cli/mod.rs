@@ -19,7 +19,6 @@ pub mod json;
 pub mod launch;
 pub mod load;
 pub mod logging;
-mod origin;
 pub mod printer;
 pub mod progress;
 pub mod project;
