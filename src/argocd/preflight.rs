@@ -88,9 +88,11 @@ pub async fn preflight(
     let mut problems: Vec<Problem> = expiry(&claims, now, lasts).into_iter().collect();
     let user = reader.user_info().await?;
     if !user.logged_in {
-        problems.push(fatal(
-            "Argo CD does not accept the token in ARGOCD_AUTH_TOKEN: it has ended, was revoked, or is another server's",
-        ));
+        // A token that says itself that it has ended needs no second problem.
+        if !problems.iter().any(|problem| problem.fatal) {
+            problems
+                .push(fatal("Argo CD does not accept the token in ARGOCD_AUTH_TOKEN: it was revoked, or is another server's"));
+        }
         return Ok(Preflight { version, username: user.username, claims, problems });
     }
     problems.extend(rights(reader, planned, &claims).await?);

@@ -4,7 +4,7 @@ use super::limits::Limits;
 use super::lookups::Lookups;
 use super::operations::{reads, writes};
 
-/// Reads EC2 in one account and region. Clones share the calls of single lookups: see [`super::batch`].
+/// Reads EC2 in one account and region. Clones share the calls of single lookups: those at one time become one.
 #[derive(Debug, Clone)]
 pub struct Reader {
     client: aws_sdk_ec2::Client,

@@ -24,7 +24,7 @@ use aws_sdk_eks::operation::create_addon::builders::CreateAddonInputBuilder;
 use aws_sdk_eks::operation::delete_addon::builders::DeleteAddonInputBuilder;
 use aws_sdk_eks::operation::describe_addon::builders::DescribeAddonInputBuilder;
 use aws_sdk_eks::operation::describe_pod_identity_association::builders::DescribePodIdentityAssociationInputBuilder;
-use aws_sdk_eks::types::{AddonPodIdentityAssociations, AddonStatus};
+use aws_sdk_eks::types::{AddonHealth, AddonIssueCode, AddonPodIdentityAssociations, AddonStatus};
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -145,8 +145,8 @@ async fn make(cloud: &Cloud, recorder: &Recorder, subject: &Subject, desired: &V
             answer.addon.ok_or_else(|| empty_answer("eks", "CreateAddon"))
         }
     };
-    let made = |addon: &aws_sdk_eks::types::Addon| Created { id: id(addon), status: status(subject, addon) };
-    let (addon, record) = recorder.create(creation(subject, "CreateAddon", desired), make, made).await?;
+    let created = |addon: &aws_sdk_eks::types::Addon| Created { id: id(addon), status: status(subject, addon) };
+    let (addon, record) = recorder.create(creation(subject, "CreateAddon", desired), make, created).await?;
     let associations = wanted.pod_identity_associations.unwrap_or_default();
     let mut observed = observed(subject, &addon, associations);
     observed.tags = tags;
@@ -203,8 +203,8 @@ fn observed(subject: &Subject, addon: &aws_sdk_eks::types::Addon, associations: 
 
 fn readiness(addon: &aws_sdk_eks::types::Addon) -> Readiness {
     let failed = |state: &AddonStatus| {
-        let issues = addon.health().map(|health| health.issues()).unwrap_or_default();
-        eks::failed(state.as_str(), issues.iter().map(|issue| (issue.code().map(|code| code.as_str()), issue.message())))
+        let issues = addon.health().map(AddonHealth::issues).unwrap_or_default();
+        eks::failed(state.as_str(), issues.iter().map(|issue| (issue.code().map(AddonIssueCode::as_str), issue.message())))
     };
     match addon.status() {
         Some(AddonStatus::Active) => Readiness::Ready,
@@ -223,7 +223,7 @@ fn status(subject: &Subject, addon: &aws_sdk_eks::types::Addon) -> Value {
     let issues = addon.health().map(|health| {
         let issue = |issue: &aws_sdk_eks::types::AddonIssue| {
             json!({
-                "code": issue.code().map(|code| code.as_str()),
+                "code": issue.code().map(AddonIssueCode::as_str),
                 "message": issue.message(),
                 "resourceIDs": issue.resource_ids.as_ref(),
             })
@@ -348,7 +348,7 @@ mod tests {
     use super::*;
     use crate::kinds::kind::Changeability;
     use crate::kinds::shared::tests::{paths, places, subject};
-    use aws_sdk_eks::types::{AddonHealth, AddonIssue};
+    use aws_sdk_eks::types::AddonIssue;
 
     fn us() -> Subject {
         subject("eks.services.k8s.aws/v1alpha1", "Addon")

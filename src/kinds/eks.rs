@@ -86,7 +86,7 @@ pub(super) fn cluster_name(text: &str) -> Option<Wrong> {
         .or_else(|| odd_start.then(|| Wrong::new(format!("`{text}` cannot be a name here"), EXPECTED)))
 }
 
-/// Sets and removes tags by ARN: TagResource, then UntagResource with the keys that are not wanted at all.
+/// Sets and removes tags by ARN: `TagResource`, then `UntagResource` with the keys that are not wanted at all.
 pub(super) async fn tags(
     cloud: &Cloud,
     recorder: &Recorder,

@@ -199,9 +199,9 @@ async fn make(writer: &Writer, recorder: &Recorder, subject: &Subject, desired: 
             answer.association.ok_or_else(|| empty_answer("eks", "CreatePodIdentityAssociation"))
         }
     };
-    let made = |association: &Association| Created { id: id(association), status: status(subject, association) };
+    let created = |association: &Association| Created { id: id(association), status: status(subject, association) };
     let call = creation(subject, "CreatePodIdentityAssociation", desired);
-    let (association, record) = recorder.create(call, make, made).await?;
+    let (association, record) = recorder.create(call, make, created).await?;
     let mut observed = observed(subject, &association);
     observed.tags = tags;
     Ok((record, observed))

@@ -291,7 +291,7 @@ impl Kind for AccessEntry {
     }
 }
 
-/// The types that EKS knows (EKS API, CreateAccessEntry).
+/// The types that EKS knows (EKS API, `CreateAccessEntry`).
 const TYPES: &[&str] = &["STANDARD", "EC2", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "HYBRID_LINUX", "HYPERPOD_LINUX"];
 
 /// A role or user of IAM. EKS takes no service-linked roles.

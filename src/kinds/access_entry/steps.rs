@@ -39,8 +39,8 @@ pub(super) async fn create(
             answer.access_entry.ok_or_else(|| empty_answer("eks", "CreateAccessEntry"))
         }
     };
-    let made = |entry: &aws_sdk_eks::types::AccessEntry| Created { id: id(entry), status: status(subject, entry) };
-    let (entry, record) = recorder.create(creation(subject, "CreateAccessEntry", desired), make, made).await?;
+    let created = |entry: &aws_sdk_eks::types::AccessEntry| Created { id: id(entry), status: status(subject, entry) };
+    let (entry, record) = recorder.create(creation(subject, "CreateAccessEntry", desired), make, created).await?;
     let mut observed = observed(subject, &entry, &[]);
     observed.tags = tags;
     Ok((record, observed))

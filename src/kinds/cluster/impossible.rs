@@ -51,7 +51,7 @@ fn reachable(config: &Value) -> Option<Wrong> {
         .then(|| Wrong::new("the endpoint has neither public nor private access", "at least one of them"))
 }
 
-/// Auto Mode's three switches belong together (EKS API, CreateCluster).
+/// Auto Mode's three switches belong together (EKS API, `CreateCluster`).
 fn auto_mode(spec: &Value) -> Option<Wrong> {
     const SWITCHES: [&str; 3] =
         ["computeConfig.enabled", "storageConfig.blockStorage.enabled", "kubernetesNetworkConfig.elasticLoadBalancing.enabled"];

@@ -276,11 +276,11 @@ async fn make(cloud: &Cloud, recorder: &Recorder, subject: &Subject, desired: &V
             answer.cluster.ok_or_else(|| empty_answer("eks", "CreateCluster"))
         }
     };
-    let made = |cluster: &aws_sdk_eks::types::Cluster| Created {
+    let created = |cluster: &aws_sdk_eks::types::Cluster| Created {
         id: cluster.name().unwrap_or_default().to_owned(),
         status: observe::status(subject, cluster),
     };
-    let (cluster, record) = recorder.create(creation(subject, "CreateCluster", desired), make, made).await?;
+    let (cluster, record) = recorder.create(creation(subject, "CreateCluster", desired), make, created).await?;
     let mut observed = observe::observed(subject, &cluster);
     observed.tags = tags::wanted(subject, desired);
     Ok((record, observed))

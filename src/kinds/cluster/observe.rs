@@ -11,7 +11,9 @@ use crate::kinds::eks;
 use crate::kinds::kind::{Observed, Readiness, Subject};
 use crate::kinds::shared::{metadata, moment, present, tags_as_map, without_nulls};
 use aws_sdk_eks::operation::describe_cluster::builders::DescribeClusterInputBuilder;
-use aws_sdk_eks::types::{Cluster, ClusterStatus};
+use aws_sdk_eks::types::{
+    Certificate, Cluster, ClusterHealth, ClusterIssueCode, ClusterStatus, Identity, Oidc, VpcConfigResponse,
+};
 use serde_json::{Value, json};
 
 /// `DescribeCluster`; `None` when EKS has no cluster of that name.
@@ -39,8 +41,8 @@ fn readiness(cluster: &Cluster) -> Readiness {
         Some(ClusterStatus::Active) => Readiness::Ready,
         Some(ClusterStatus::Deleting) => Readiness::Deleting,
         Some(ClusterStatus::Failed) => {
-            let issues = cluster.health().map(|health| health.issues()).unwrap_or_default();
-            eks::failed("FAILED", issues.iter().map(|issue| (issue.code().map(|code| code.as_str()), issue.message())))
+            let issues = cluster.health().map(ClusterHealth::issues).unwrap_or_default();
+            eks::failed("FAILED", issues.iter().map(|issue| (issue.code().map(ClusterIssueCode::as_str), issue.message())))
         }
         Some(other) => Readiness::Waiting(other.as_str().to_owned()),
         None => Readiness::Waiting("CREATING".to_owned()),
@@ -52,27 +54,27 @@ pub(super) fn status(subject: &Subject, cluster: &Cluster) -> Value {
     let issues = cluster.health().map(|health| {
         let issue = |issue: &aws_sdk_eks::types::ClusterIssue| {
             json!({
-                "code": issue.code().map(|code| code.as_str()),
+                "code": issue.code().map(ClusterIssueCode::as_str),
                 "message": issue.message(),
                 "resourceIDs": issue.resource_ids.as_ref(),
             })
         };
         json!({ "issues": health.issues().iter().map(issue).collect::<Vec<_>>() })
     });
-    let issuer = cluster.identity().and_then(|identity| identity.oidc()).and_then(|oidc| oidc.issuer());
-    let authority = cluster.certificate_authority().and_then(|authority| authority.data());
+    let identity = cluster.identity().and_then(Identity::oidc).and_then(Oidc::issuer);
+    let authority = cluster.certificate_authority().and_then(Certificate::data);
     without_nulls(json!({
         "ackResourceMetadata": metadata(subject, cluster.arn()),
-        "status": cluster.status().map(|status| status.as_str()),
+        "status": cluster.status().map(ClusterStatus::as_str),
         "endpoint": cluster.endpoint(),
         "certificateAuthority": authority.map(|data| json!({ "data": data })),
-        "identity": issuer.map(|issuer| json!({ "oidc": { "issuer": issuer } })),
+        "identity": identity.map(|issuer| json!({ "oidc": { "issuer": issuer } })),
         "platformVersion": cluster.platform_version(),
         "createdAt": cluster.created_at().and_then(moment),
         "id": cluster.id(),
         "health": issues,
         "connectorConfig": connector(cluster),
-        "clusterSecurityGroupID": cluster.resources_vpc_config().and_then(|config| config.cluster_security_group_id()),
+        "clusterSecurityGroupID": cluster.resources_vpc_config().and_then(VpcConfigResponse::cluster_security_group_id),
     }))
 }
 
@@ -123,6 +125,7 @@ fn log_setup(setup: &aws_sdk_eks::types::LogSetup) -> LogSetup {
     LogSetup { enabled: setup.enabled(), types: Some(types) }
 }
 
+#[expect(deprecated, reason = "ACK's spec has `resources`, and EKS still answers with it")]
 fn encryption(config: &aws_sdk_eks::types::EncryptionConfig) -> EncryptionConfig {
     let provider = config.provider().map(|provider| Provider { key_arn: provider.key_arn.clone(), key_ref: None });
     EncryptionConfig { provider, resources: config.resources.clone() }

@@ -103,6 +103,7 @@ fn network_config(config: &NetworkConfig) -> KubernetesNetworkConfigRequest {
         .build()
 }
 
+#[expect(deprecated, reason = "ACK's spec has `resources`, and EKS still takes it")]
 fn encryption_config(config: &EncryptionConfig) -> aws_sdk_eks::types::EncryptionConfig {
     let provider = config.provider.as_ref();
     let provider = provider.map(|provider| Provider::builder().set_key_arn(provider.key_arn.clone()).build());

@@ -46,7 +46,7 @@ fn log_setup(enabled: bool, types: &[&str]) -> LogSetup {
     LogSetup::builder().enabled(enabled).set_types(Some(types)).build()
 }
 
-/// What DescribeCluster answers of it.
+/// What `DescribeCluster` answers of it.
 fn active() -> aws_sdk_eks::types::Cluster {
     let vpc = VpcConfigResponse::builder()
         .subnet_ids("subnet-2")

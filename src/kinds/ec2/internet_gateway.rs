@@ -178,7 +178,7 @@ impl Object for InternetGateway {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::ec2::tests::{changes, subject};
+    use crate::kinds::ec2::tests::{changes, settled, subject};
     use crate::kinds::kind::Changeability;
 
     fn gateway(state: Option<&str>) -> Observed {
@@ -196,6 +196,7 @@ mod tests {
         let there = gateway(Some("available"));
         assert_eq!(there.status["attachments"], json!([{"state": "available", "vpcID": "vpc-1"}]));
         assert_eq!(there.readiness, Readiness::Ready);
+        settled::<InternetGateway>(&there);
         assert_eq!(changes::<InternetGateway>(&json!({"spec": {"vpc": "vpc-1"}}), &there), []);
         assert_eq!(gateway(Some("attaching")).readiness, Readiness::Waiting("attaching".to_owned()));
     }

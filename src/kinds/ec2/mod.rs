@@ -9,6 +9,8 @@ pub mod route_table;
 pub mod subnet;
 pub mod vpc;
 
+#[cfg(test)]
+mod calls;
 mod obstacles;
 
 use super::kind::{Cloud, FieldChange, Kind, Observed, Readers, Readiness, StepError, Subject, Typical};
@@ -260,6 +262,11 @@ mod tests {
     /// The differences of an object, in short.
     pub(super) fn changes<T: Object>(desired: &Value, observed: &Observed) -> Vec<(String, Changeability)> {
         T::differences(&subject(), desired, observed).into_iter().map(|change| (change.path, change.changeability)).collect()
+    }
+
+    /// What was observed is what is wanted: nothing differs.
+    pub(super) fn settled<T: Object>(observed: &Observed) {
+        assert_eq!(changes::<T>(&serde_json::json!({"spec": observed.spec}), observed), []);
     }
 
     #[test]

@@ -156,7 +156,7 @@ fn meant(mut found: Vec<Ec2NatGateway>) -> Vec<Ec2NatGateway> {
 
 impl Object for NatGateway {
     const TYPICAL: Typical =
-        Typical { create: Duration::from_secs(100), delete: Duration::from_secs(60), limit: Duration::from_mins(15) };
+        Typical { create: Duration::from_secs(100), delete: Duration::from_mins(1), limit: Duration::from_mins(15) };
 
     fn description() -> &'static KindDescription {
         &DESCRIPTION
@@ -223,7 +223,7 @@ impl Object for NatGateway {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::ec2::tests::{changes, subject};
+    use crate::kinds::ec2::tests::{changes, settled, subject};
     use crate::kinds::kind::Changeability;
 
     fn gateway(id: &str, state: &str) -> Ec2NatGateway {
@@ -251,6 +251,7 @@ mod tests {
     #[test]
     fn everything_but_tags_needs_a_new_gateway() {
         let there = observe(&subject(), &gateway("nat-1", "available"), tags::wanted(&subject(), &json!({})));
+        settled::<NatGateway>(&there);
         let same = json!({"spec": {"subnetID": "subnet-1", "allocationID": "eipalloc-1", "connectivityType": "public"}});
         assert_eq!(changes::<NatGateway>(&same, &there), []);
         let other = json!({"spec": {"subnetID": "subnet-2", "allocationID": "eipalloc-2"}});

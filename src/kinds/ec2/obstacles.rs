@@ -85,9 +85,10 @@ fn interface(interface: &NetworkInterface) -> String {
     let what = description.map(str::to_owned).or_else(|| Some(format!("of instance {}", instance?)));
     let owner = interface.requester_id().or(interface.owner_id()).map(|owner| format!("of {owner}"));
     let details: Vec<String> = what.into_iter().chain(owner).collect();
-    match details.is_empty() {
-        true => format!("network interface {id}"),
-        false => format!("network interface {id} ({})", details.join(", ")),
+    if details.is_empty() {
+        format!("network interface {id}")
+    } else {
+        format!("network interface {id} ({})", details.join(", "))
     }
 }
 

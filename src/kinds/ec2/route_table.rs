@@ -181,7 +181,7 @@ impl Object for RouteTable {
             .texts("spec.routes[].destinationCIDRBlock", values::cidr(0, 32))
             .texts("spec.routes[].destinationIPv6CIDRBlock", values::ipv6_cidr)
             .texts("spec.routes[].destinationPrefixListID", id(&["pl-"]))
-            .texts("spec.routes[].gatewayID", |text| route::wrong_gateway(text))
+            .texts("spec.routes[].gatewayID", route::wrong_gateway)
             .texts("spec.routes[].natGatewayID", id(&["nat-"]))
             .texts("spec.routes[].transitGatewayID", id(&["tgw-"]))
             .texts("spec.routes[].vpcEndpointID", id(&["vpce-"]))

@@ -23,8 +23,8 @@ use aws_sdk_ec2::operation::disassociate_route_table::builders::DisassociateRout
 use aws_sdk_ec2::operation::modify_subnet_attribute::builders::ModifySubnetAttributeInputBuilder;
 use aws_sdk_ec2::operation::replace_route_table_association::builders::ReplaceRouteTableAssociationInputBuilder;
 use aws_sdk_ec2::types::{
-    HostnameType, ResourceType, RouteTable, RouteTableAssociation, RouteTableAssociationStateCode, Subnet as Ec2Subnet,
-    SubnetCidrBlockStateCode, SubnetIpv6CidrBlockAssociation, SubnetState,
+    HostnameType, PrivateDnsNameOptionsOnLaunch, ResourceType, RouteTable, RouteTableAssociation, RouteTableAssociationStateCode,
+    Subnet as Ec2Subnet, SubnetCidrBlockStateCode, SubnetIpv6CidrBlockAssociation, SubnetState,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -116,10 +116,8 @@ static DESCRIPTION: LazyLock<KindDescription> = LazyLock::new(|| {
 fn observe(subject: &Subject, subnet: &Ec2Subnet, own: Option<&RouteTableAssociation>, tags: Tags) -> Observed {
     let options = subnet.private_dns_name_options_on_launch();
     let hostname_type = options.and_then(|options| options.hostname_type()).map(HostnameType::as_str);
-    let (a, aaaa) = (
-        options.and_then(|options| options.enable_resource_name_dns_a_record()),
-        options.and_then(|options| options.enable_resource_name_dns_aaaa_record()),
-    );
+    let a = options.and_then(PrivateDnsNameOptionsOnLaunch::enable_resource_name_dns_a_record);
+    let aaaa = options.and_then(PrivateDnsNameOptionsOnLaunch::enable_resource_name_dns_aaaa_record);
     let spec = json!({
         "vpcID": subnet.vpc_id(),
         "cidrBlock": subnet.cidr_block(),

@@ -1,7 +1,8 @@
 //! `VPC`.
 //!
 //! A new VPC has DNS support and no DNS hostnames (EC2 API, `ModifyVpcAttribute`), so that a usual one needs two calls.
-//! Its first CIDR block stays; others are associated and disassociated.
+//! Its first CIDR block stays; others are associated and disassociated. The rules of its default security group are not
+//! looked at: `disallowSecurityGroupDefaultRules` is not carried out, `status.securityGroupDefaultRulesExist` not given.
 
 use super::obstacles::{self, Around};
 use super::{Object, Read, Scene, SpecTag, after, boolean, created, list, observed, only, tag_specification};
@@ -92,7 +93,8 @@ struct Attributes {
 const NEW: Attributes = Attributes { support: true, hostnames: false, metrics: false };
 
 async fn attributes(reader: &Reader, id: &str) -> Result<Attributes, CallError> {
-    let ask = |name| reader.describe_vpc_attribute(DescribeVpcAttributeInputBuilder::default().vpc_id(id).attribute(name));
+    let input = |name| DescribeVpcAttributeInputBuilder::default().vpc_id(id).attribute(name);
+    let ask = |name| Box::pin(reader.describe_vpc_attribute(input(name)));
     let (support, hostnames, metrics) = tokio::try_join!(
         ask(VpcAttributeName::EnableDnsSupport),
         ask(VpcAttributeName::EnableDnsHostnames),
@@ -306,3 +308,6 @@ impl Object for Vpc {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

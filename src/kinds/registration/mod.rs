@@ -1,3 +1,167 @@
-//! Registrations.
+//! The registration of a cluster with Argo CD: a Secret labelled `argocd.argoproj.io/secret-type: cluster` in a graph,
+//! carried out over Argo CD's API and never written to Kubernetes. Other Secrets are named and left alone.
+//!
+//! The Secret's `server` is the cluster's ARN, as the Argo CD of EKS has it. A self-managed Argo CD takes the endpoint, the
+//! certificate authority and the cluster's name for tokens: those come from the cluster as EKS has it. Registrations are
+//! told from others by annotations with our marks, and are listed and chosen by server before anything is written, because
+//! Argo CD would make a second one of the same server without a word.
 
+mod listing;
 mod secret;
+mod state;
+mod steps;
+mod target;
+
+use self::secret::{ClusterArn, Wanted, is_registration};
+use super::catalog::{self, Facts};
+use super::kind::{Cloud, FieldChange, Kind, NotCarriedOut, Observed, Readers, StepError, Subject, Typical};
+use super::recorder::Recorder;
+use super::schemas;
+use super::shared::{create, create_asking, only_known};
+use crate::aws::error::CallError;
+use crate::graph::catalog::{Field, ImpliedEdge, ImpossibleValue, KindDescription, Production, Support};
+use crate::state::file::Record;
+use futures::future::BoxFuture;
+use serde_json::Value;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// A registration with Argo CD.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Registration;
+
+const FIELDS: &[Field] = &[
+    create("type"),
+    create("stringData.name"),
+    create("stringData.project"),
+    create_asking("stringData.server", Production::Ready),
+    only_known("stringData"),
+    only_known("data"),
+    only_known("immutable"),
+];
+
+static DESCRIPTION: LazyLock<KindDescription> = LazyLock::new(|| {
+    let known = schemas::core_kind("Secret");
+    let description = known.map(|known| catalog::core_description(known, Support::CarriedOut, FIELDS));
+    let description = description.unwrap_or_else(|| catalog::describe_ack("Secret", &Facts::default()));
+    KindDescription { implied: &[ImpliedEdge::AfterEverything], ..description }
+});
+
+async fn find(readers: &Readers, subject: &Subject, desired: &Value) -> Result<Option<Observed>, CallError> {
+    let wanted = Wanted::of(desired);
+    if wanted.name.is_empty() {
+        return Ok(None);
+    }
+    let target = match &wanted.server {
+        Some(arn) => target::read(&readers.eks, subject, arn).await?,
+        None => None,
+    };
+    let clusters = listing::reader(readers.argocd.as_ref())?.list_clusters().await?;
+    let server = target.as_ref().map(|target| target.server.as_str());
+    let found = listing::choose(&clusters, server, &wanted.name, &subject.marks)?;
+    Ok(found.map(|cluster| {
+        let arn = wanted.server.as_ref().filter(|_| server == Some(listing::trimmed(&cluster.server)));
+        let stands_for = arn.map_or(cluster.server.as_str(), |arn| arn.arn.as_str());
+        state::observed(cluster, stands_for, target.as_ref())
+    }))
+}
+
+async fn read(readers: &Readers, subject: &Subject, record: &Record) -> Result<Option<Observed>, CallError> {
+    let clusters = listing::reader(readers.argocd.as_ref())?.list_clusters().await?;
+    let Some(cluster) = listing::of_server(&clusters, &record.id)? else { return Ok(None) };
+    let server = record.applied["stringData"]["server"].as_str().unwrap_or(&record.id);
+    let target = match ClusterArn::parse(server) {
+        Some(arn) => target::read(&readers.eks, subject, &arn).await?,
+        None => None,
+    };
+    Ok(Some(state::observed(cluster, server, target.as_ref())))
+}
+
+/// What of this Secret is not carried out.
+fn not_carried_out(object: &Value) -> Vec<NotCarriedOut> {
+    if !is_registration(object) {
+        let label = secret::SECRET_TYPE;
+        let reason = format!("fleetctl carries out only Secrets that are labelled {label}: cluster");
+        return vec![NotCarriedOut::Object { reason }];
+    }
+    let server = object["stringData"]["server"].as_str().filter(|server| ClusterArn::parse(server).is_none());
+    let value = server.map(|server| NotCarriedOut::Value {
+        path: "stringData.server".to_owned(),
+        reason: format!("`{server}` is not the ARN of an EKS cluster, and other servers are not carried out"),
+    });
+    value.into_iter().collect()
+}
+
+impl Kind for Registration {
+    fn description(&self) -> &KindDescription {
+        &DESCRIPTION
+    }
+
+    fn impossible_values(&self, object: &Value) -> Vec<ImpossibleValue> {
+        secret::impossible_values(object)
+    }
+
+    fn typical(&self) -> Typical {
+        Typical { create: Duration::from_secs(5), delete: Duration::from_secs(2), limit: Duration::from_mins(5) }
+    }
+
+    fn compare(&self, subject: &Subject, desired: &Value, observed: &Observed, _applied: Option<&Value>) -> Vec<FieldChange> {
+        state::differences(subject, desired, observed)
+    }
+
+    fn find<'a>(
+        &'a self,
+        readers: &'a Readers,
+        subject: &'a Subject,
+        desired: &'a Value,
+    ) -> BoxFuture<'a, Result<Option<Observed>, CallError>> {
+        Box::pin(find(readers, subject, desired))
+    }
+
+    fn read<'a>(
+        &'a self,
+        readers: &'a Readers,
+        subject: &'a Subject,
+        record: &'a Record,
+    ) -> BoxFuture<'a, Result<Option<Observed>, CallError>> {
+        Box::pin(read(readers, subject, record))
+    }
+
+    fn create<'a>(
+        &'a self,
+        cloud: &'a Cloud,
+        recorder: &'a Recorder,
+        subject: &'a Subject,
+        desired: &'a Value,
+    ) -> BoxFuture<'a, Result<(Record, Observed), StepError>> {
+        Box::pin(steps::create(cloud, recorder, subject, desired))
+    }
+
+    fn configure<'a>(
+        &'a self,
+        cloud: &'a Cloud,
+        recorder: &'a Recorder,
+        subject: &'a Subject,
+        desired: &'a Value,
+        observed: &'a Observed,
+    ) -> BoxFuture<'a, Result<(), StepError>> {
+        Box::pin(steps::configure(cloud, recorder, subject, desired, observed))
+    }
+
+    fn delete<'a>(
+        &'a self,
+        cloud: &'a Cloud,
+        recorder: &'a Recorder,
+        subject: &'a Subject,
+        record: &'a Record,
+    ) -> BoxFuture<'a, Result<(), StepError>> {
+        Box::pin(steps::delete(cloud, recorder, subject, record))
+    }
+
+    fn not_carried_out(&self, object: &Value) -> Vec<NotCarriedOut> {
+        not_carried_out(object)
+    }
+}
+
+#[cfg(test)]
+mod tests;

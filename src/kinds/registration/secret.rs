@@ -100,7 +100,7 @@ pub(super) fn without_secrets(object: &Value) -> Value {
     kept
 }
 
-/// Values that Kubernetes would refuse for the Secret behind a registration, and names that Argo CD's ApplicationSets
+/// Values that Kubernetes would refuse for the Secret behind a registration, and names that Argo CD's `ApplicationSets`
 /// cannot work with. Argo CD finds them only after the cluster is up, so they are found here.
 pub(super) fn impossible_values(object: &Value) -> Vec<ImpossibleValue> {
     if !is_registration(object) {

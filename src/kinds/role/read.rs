@@ -23,7 +23,8 @@ pub(super) async fn role(iam: &Reader, subject: &Subject, name: &str) -> Result<
     };
     let role = answer.role.ok_or_else(|| empty_answer("iam", "GetRole"))?;
     // A role that goes away between two calls is not there.
-    let policies = present(futures::try_join!(attached_policies(iam, name), inline_policies(iam, name), tags(iam, &role)))?;
+    let (attached, inline, tags) = (attached_policies(iam, name), inline_policies(iam, name), tags(iam, &role));
+    let policies = present(futures::try_join!(Box::pin(attached), Box::pin(inline), Box::pin(tags)))?;
     Ok(policies.map(|(attached, inline, tags)| {
         let spec = RoleSpec {
             policies: Some(attached),

@@ -50,8 +50,8 @@ pub(super) async fn create(
             answer.role.ok_or_else(|| empty_answer("iam", "CreateRole"))
         }
     };
-    let made = |role: &aws_sdk_iam::types::Role| Created { id: role.role_name.clone(), status: read::status(subject, role) };
-    let (role, record) = recorder.create(call, make, made).await?;
+    let created = |role: &aws_sdk_iam::types::Role| Created { id: role.role_name.clone(), status: read::status(subject, role) };
+    let (role, record) = recorder.create(call, make, created).await?;
     // What IAM accepted is there; its policies are not yet.
     let there = RoleSpec { policies: None, inline_policies: None, ..wanted };
     Ok((record, read::observed(subject, &role, &there, tags)))
@@ -134,15 +134,12 @@ impl Step<'_> {
             Some((name, change.after.as_str()))
         });
         for (name, document) in named {
-            match document {
-                Some(document) => {
-                    let input = PutRolePolicyInputBuilder::default().policy_name(name).policy_document(document);
-                    call!(self, "PutRolePolicy", put_role_policy, input)?;
-                }
-                None => {
-                    let input = DeleteRolePolicyInputBuilder::default().policy_name(name);
-                    call!(self, "DeleteRolePolicy", delete_role_policy, input)?;
-                }
+            if let Some(document) = document {
+                let input = PutRolePolicyInputBuilder::default().policy_name(name).policy_document(document);
+                call!(self, "PutRolePolicy", put_role_policy, input)?;
+            } else {
+                let input = DeleteRolePolicyInputBuilder::default().policy_name(name);
+                call!(self, "DeleteRolePolicy", delete_role_policy, input)?;
             }
         }
         Ok(())
@@ -162,15 +159,12 @@ impl Step<'_> {
     }
 
     async fn boundary(&self, wanted: Option<&str>) -> Result<(), StepError> {
-        match wanted {
-            Some(boundary) => {
-                let input = PutRolePermissionsBoundaryInputBuilder::default().permissions_boundary(boundary);
-                call!(self, "PutRolePermissionsBoundary", put_role_permissions_boundary, input)
-            }
-            None => {
-                let input = DeleteRolePermissionsBoundaryInputBuilder::default();
-                call!(self, "DeleteRolePermissionsBoundary", delete_role_permissions_boundary, input)
-            }
+        if let Some(boundary) = wanted {
+            let input = PutRolePermissionsBoundaryInputBuilder::default().permissions_boundary(boundary);
+            call!(self, "PutRolePermissionsBoundary", put_role_permissions_boundary, input)
+        } else {
+            let input = DeleteRolePermissionsBoundaryInputBuilder::default();
+            call!(self, "DeleteRolePermissionsBoundary", delete_role_permissions_boundary, input)
         }
     }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::kinds::ec2::tests::{changes, subject};
+use crate::kinds::ec2::tests::{changes, settled, subject};
 use crate::kinds::kind::Changeability;
 use aws_sdk_ec2::types::{Route as Ec2Route, RouteOrigin};
 
@@ -30,6 +30,7 @@ fn wanted(routes: &Value) -> Value {
 #[test]
 fn routes_of_aws_are_left_alone() {
     assert_eq!(table().spec["routes"], json!([{"destinationCIDRBlock": "0.0.0.0/0", "natGatewayID": "nat-1"}]));
+    settled::<RouteTable>(&table());
     assert_eq!(table().status["routeStatuses"].as_array().unwrap().len(), 4);
 }
 

@@ -1,7 +1,7 @@
 use super::*;
-use crate::kinds::ec2::tests::{changes, subject};
+use crate::kinds::ec2::tests::{changes, settled, subject};
 use crate::kinds::kind::Changeability;
-use aws_sdk_ec2::types::{PrivateDnsNameOptionsOnLaunch, RouteTableAssociationState};
+use aws_sdk_ec2::types::RouteTableAssociationState;
 
 fn subnet() -> aws_sdk_ec2::types::builders::SubnetBuilder {
     let options = PrivateDnsNameOptionsOnLaunch::builder()
@@ -70,7 +70,7 @@ fn attributes_are_set_one_a_call_and_taken_back_when_absent() {
     );
     let inputs: Vec<_> = attribute_inputs(&changes).into_iter().map(|input| input.build().unwrap()).collect();
     assert_eq!(inputs.len(), 3);
-    assert_eq!(inputs[0].map_public_ip_on_launch().and_then(|on| on.value()), Some(true));
+    assert_eq!(inputs[0].map_public_ip_on_launch().and_then(aws_sdk_ec2::types::AttributeBooleanValue::value), Some(true));
     assert_eq!(inputs[2].private_dns_hostname_type_on_launch(), Some(&HostnameType::ResourceName));
 }
 
@@ -82,6 +82,7 @@ fn the_own_table_counts_and_is_waited_for() {
     for tables in [json!({"routeTables": ["rtb-2"]}), json!({}), json!({"routeTables": []})] {
         assert_eq!(changes::<Subnet>(&wanted(&tables), &there(&subnet, Some(&associated))), [in_place("spec.routeTables")]);
     }
+    settled::<Subnet>(&there(&subnet, Some(&associated)));
     assert_eq!(there(&subnet, Some(&associated)).readiness, Readiness::Ready);
     let associating = own_table(RouteTableAssociationStateCode::Associating);
     assert_eq!(there(&subnet, Some(&associating)).readiness, Readiness::Waiting("associating".to_owned()));

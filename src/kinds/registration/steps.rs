@@ -1,0 +1,239 @@
+//! Registering a cluster, changing its registration, and taking it away.
+
+use super::listing::{self, choose, is_ours, not_configured, of_server, trimmed, whose};
+use super::secret::{ClusterArn, Wanted, without_secrets};
+use super::state::{carried_over, differences, observed, wanted_annotations};
+use super::target::{self, CONFIG_HASH, Target};
+use crate::argocd::{Cluster, Reader, Writer};
+use crate::aws::error::{CallError, ErrorClass};
+use crate::kinds::kind::{Changeability, Cloud, Observed, StepError, Subject};
+use crate::kinds::recorder::{Call, Created, Recorder};
+use crate::kinds::shared::{change, creation, fault, removal, required, touches};
+use crate::state::file::Record;
+use serde_json::Value;
+use std::time::Duration;
+
+/// How long Argo CD may be refused by a cluster whose access entry is not effective yet.
+const PATIENCE: Duration = Duration::from_mins(5);
+/// Argo CD answers reads from a cache, which may be behind another replica's writes.
+const READ_BACK: (u32, Duration) = (5, Duration::from_secs(1));
+
+/// Argo CD, and whose registration it is about.
+struct ArgoCd<'a> {
+    reader: &'a Reader,
+    writer: &'a Writer,
+    recorder: &'a Recorder,
+    subject: &'a Subject,
+}
+
+impl<'a> ArgoCd<'a> {
+    fn of(cloud: &'a Cloud, recorder: &'a Recorder, subject: &'a Subject) -> Result<Self, StepError> {
+        match (&cloud.readers.argocd, &cloud.writers.argocd) {
+            (Some(reader), Some(writer)) => Ok(Self { reader, writer, recorder, subject }),
+            _ => Err(StepError::Refused(not_configured("CreateCluster"))),
+        }
+    }
+
+    async fn list(&self) -> Result<Vec<Cluster>, StepError> {
+        self.reader.list_clusters().await.map_err(StepError::Refused)
+    }
+}
+
+/// Lists first. No such server: `POST`. Ours (the reply to an earlier `POST` was lost): `PUT`. Anybody else's: refused.
+pub(super) async fn create(
+    cloud: &Cloud,
+    recorder: &Recorder,
+    subject: &Subject,
+    desired: &Value,
+) -> Result<(Record, Observed), StepError> {
+    let argocd = ArgoCd::of(cloud, recorder, subject)?;
+    let wanted = Wanted::of(desired);
+    let arn = required(wanted.server.as_ref(), "stringData.server (the ARN of an EKS cluster)")?;
+    required(Some(&wanted.name).filter(|name| !name.is_empty()), "stringData.name")?;
+    let target = read_target(cloud, subject, arn).await?;
+    let clusters = argocd.list().await?;
+    let there = choose(&clusters, Some(&target.server), &wanted.name, &subject.marks).map_err(StepError::Refused)?;
+    if let Some(there) = there {
+        allowed(there, &target, subject)?;
+    }
+    let cluster = registration(subject, &wanted, &target, there);
+    let record = argocd.register(desired, &cluster, there.is_some()).await?;
+    // It is registered and recorded: when it cannot be read back, what was sent has to do.
+    let found = argocd.read_back(&record.id, |_| true).await.ok().flatten().unwrap_or(cluster);
+    Ok((record, observed(&found, &arn.arn, Some(&target))))
+}
+
+/// Whether what is there may be written over.
+fn allowed(there: &Cluster, target: &Target, subject: &Subject) -> Result<(), StepError> {
+    if !is_ours(there, &subject.marks) {
+        return Err(StepError::NotOurs(whose(there, &subject.marks)));
+    }
+    if trimmed(&there.server) != target.server {
+        let message = format!(
+            "Argo CD still has our registration {} at {}, where the cluster is no more; it is at {}",
+            there.name, there.server, target.server
+        );
+        return Err(StepError::Refused(fault("argocd", "ListClusters", "OldServer", message)));
+    }
+    Ok(())
+}
+
+async fn read_target(cloud: &Cloud, subject: &Subject, arn: &ClusterArn) -> Result<Target, StepError> {
+    let found = target::read(&cloud.readers.eks, subject, arn).await.map_err(StepError::Refused)?;
+    found.ok_or_else(|| {
+        let message = format!("the cluster {} has no endpoint and certificate authority yet", arn.name);
+        StepError::Refused(fault("eks", "DescribeCluster", "ClusterNotReady", message))
+    })
+}
+
+/// The whole registration, with everything that `ApplicationSets` read: it is never registered first and labelled later.
+pub(super) fn registration(subject: &Subject, wanted: &Wanted, target: &Target, there: Option<&Cluster>) -> Cluster {
+    let kept = |map: fn(&Cluster) -> &std::collections::BTreeMap<String, String>| {
+        there.map(|cluster| serde_json::json!(map(cluster))).unwrap_or_default()
+    };
+    let mut annotations = carried_over(wanted_annotations(subject, wanted), &kept(|cluster| &cluster.annotations));
+    annotations.insert(CONFIG_HASH.to_owned(), target.hash());
+    Cluster {
+        server: target.server.clone(),
+        name: wanted.name.clone(),
+        project: wanted.project.clone(),
+        labels: carried_over(wanted.labels.clone(), &kept(|cluster| &cluster.labels)),
+        annotations,
+        config: target.config(),
+        ..Cluster::default()
+    }
+}
+
+impl ArgoCd<'_> {
+    async fn register(&self, desired: &Value, cluster: &Cluster, there: bool) -> Result<Record, StepError> {
+        let applied = without_secrets(desired);
+        let call = |operation| -> Call<'_> { creation(self.subject, operation, &applied).patience(PATIENCE) };
+        let created = |answer: &Cluster| {
+            let server = if answer.server.is_empty() { &cluster.server } else { &answer.server };
+            Created { id: trimmed(server).to_owned(), status: serde_json::json!({ "server": trimmed(server) }) }
+        };
+        let (_, record) = if there {
+            let fields = ["labels", "annotations", "project", "name", "config"];
+            let make = |permit| async move { self.writer.update_cluster(permit, cluster, &fields).await };
+            self.recorder.create(call("UpdateCluster"), make, created).await?
+        } else {
+            let make = |permit| self.writer.create_cluster(permit, cluster);
+            self.recorder.create(call("CreateCluster"), make, created).await?
+        };
+        Ok(record)
+    }
+
+    /// The cluster of a server, as soon as it is as it should be; else as it is in the end.
+    async fn read_back(&self, server: &str, settled: impl Fn(&Cluster) -> bool) -> Result<Option<Cluster>, StepError> {
+        let (attempts, pause) = READ_BACK;
+        let mut found = None;
+        for attempt in 1..=attempts {
+            let clusters = self.list().await?;
+            found = of_server(&clusters, server).map_err(StepError::Refused)?.cloned();
+            if found.as_ref().is_some_and(&settled) {
+                break;
+            }
+            if attempt < attempts {
+                tokio::time::sleep(pause).await;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// `PUT` with exactly the fields that differ; what is written is read back.
+pub(super) async fn configure(
+    cloud: &Cloud,
+    recorder: &Recorder,
+    subject: &Subject,
+    desired: &Value,
+    there: &Observed,
+) -> Result<(), StepError> {
+    let fields = updated_fields(subject, desired, there);
+    if fields.is_empty() {
+        return Ok(());
+    }
+    let argocd = ArgoCd::of(cloud, recorder, subject)?;
+    let wanted = Wanted::of(desired);
+    let target = match &wanted.server {
+        Some(arn) if fields.contains(&"config") => Some(read_target(cloud, subject, arn).await?),
+        _ => None,
+    };
+    let cluster = update(subject, &wanted, there, target.as_ref());
+    let call = change(subject, "UpdateCluster", &there.id).patience(PATIENCE);
+    let (cluster, fields) = (&cluster, &fields);
+    let make = |permit| async move { argocd.writer.update_cluster(permit, cluster, fields).await };
+    recorder.call(call, make).await?;
+    let server = there.spec["stringData"]["server"].as_str().unwrap_or_default();
+    let left = |found: &Cluster| updated_fields(subject, desired, &observed(found, server, target.as_ref()));
+    let found = argocd.read_back(&there.id, |found| left(found).is_empty()).await?;
+    let left = found.as_ref().map(left).unwrap_or_default();
+    if left.is_empty() { Ok(()) } else { Err(StepError::Refused(not_as_written(&there.id, &left))) }
+}
+
+/// Argo CD took the call and did something else.
+fn not_as_written(server: &str, fields: &[&str]) -> CallError {
+    let message = format!("Argo CD took the change of {server}, but still differs in: {}", fields.join(", "));
+    fault("argocd", "UpdateCluster", "NotAsWritten", message)
+}
+
+/// Argo CD's names of the fields that have to be written. The hash of a configuration is an annotation.
+pub(super) fn updated_fields(subject: &Subject, desired: &Value, there: &Observed) -> Vec<&'static str> {
+    let mut changes = differences(subject, desired, there);
+    changes.retain(|change| change.changeability == Changeability::InPlace);
+    let config = touches(&changes, "config");
+    let all = [
+        ("labels", touches(&changes, "metadata.labels")),
+        ("annotations", touches(&changes, "metadata.annotations") || config),
+        ("project", touches(&changes, "stringData.project")),
+        ("name", touches(&changes, "stringData.name")),
+        ("config", config),
+    ];
+    all.into_iter().filter(|(_, differs)| *differs).map(|(field, _)| field).collect()
+}
+
+/// The cluster as it is to be. Without a target its configuration stays as it is, and is not sent.
+pub(super) fn update(subject: &Subject, wanted: &Wanted, there: &Observed, target: Option<&Target>) -> Cluster {
+    let (metadata, texts) = (&there.spec["metadata"], &there.spec["stringData"]);
+    let text = |wanted: &str, key: &str| {
+        if wanted.is_empty() { texts[key].as_str().unwrap_or_default().to_owned() } else { wanted.to_owned() }
+    };
+    let mut annotations = carried_over(wanted_annotations(subject, wanted), &metadata["annotations"]);
+    let hash = target.map(Target::hash).or_else(|| metadata["annotations"][CONFIG_HASH].as_str().map(str::to_owned));
+    annotations.extend(hash.map(|hash| (CONFIG_HASH.to_owned(), hash)));
+    Cluster {
+        server: there.id.clone(),
+        name: text(&wanted.name, "name"),
+        project: text(&wanted.project, "project"),
+        labels: carried_over(wanted.labels.clone(), &metadata["labels"]),
+        annotations,
+        config: target.map(Target::config).unwrap_or_default(),
+        ..Cluster::default()
+    }
+}
+
+/// `DELETE` by server, as names are not unique. Argo CD answers 403 for a server that it does not know: whether it is
+/// gone, the list tells.
+pub(super) async fn delete(cloud: &Cloud, recorder: &Recorder, subject: &Subject, record: &Record) -> Result<(), StepError> {
+    let argocd = ArgoCd::of(cloud, recorder, subject)?;
+    let server = record.id.as_str();
+    let clusters = argocd.list().await?;
+    let Some(there) = of_server(&clusters, server).map_err(StepError::Refused)? else { return Ok(()) };
+    if !is_ours(there, &subject.marks) {
+        return Err(StepError::NotOurs(whose(there, &subject.marks)));
+    }
+    let argocd = &argocd;
+    let make = |permit| async move {
+        match argocd.writer.delete_cluster(permit, server).await {
+            Err(error) if error.class == ErrorClass::Denied => gone(argocd.reader, server, error).await,
+            answer => answer,
+        }
+    };
+    recorder.delete(removal(subject, "DeleteCluster", server), make).await
+}
+
+/// Success if the server is not listed any more; else the refusal.
+async fn gone(reader: &Reader, server: &str, refusal: CallError) -> Result<(), CallError> {
+    let clusters = reader.list_clusters().await?;
+    if listing::of_server(&clusters, server)?.is_none() { Ok(()) } else { Err(refusal) }
+}
