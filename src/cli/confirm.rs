@@ -1,5 +1,6 @@
 //! Questions. They are asked on a terminal only; elsewhere the answer has to come with the command.
 
+use super::blocking::blocking;
 use super::context::Context;
 use super::error::CliError;
 use crate::engine::plan::{Change, Plan};
@@ -60,9 +61,7 @@ impl<'a> Questions<'a> {
     /// The answer, or `None` when there is none any more.
     async fn ask(&self, question: &str) -> Option<String> {
         self.context.printer.question(question);
-        // Elsewhere, so that Ctrl-C is heard while the question is open.
-        let line = tokio::task::spawn_blocking(|| answer(&mut std::io::stdin().lock())).await;
-        line.ok().flatten()
+        blocking(|| answer(&mut std::io::stdin().lock())).await
     }
 }
 

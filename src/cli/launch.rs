@@ -1,10 +1,11 @@
 //! From settings to an engine.
 
 use super::context::Context;
-use super::environment::{ARGOCD_AUTH_TOKEN, ARGOCD_OPTS, ARGOCD_SERVER};
+use super::environment::{ARGOCD_AUTH_TOKEN, ARGOCD_OPTS, ARGOCD_SERVER, Environment};
 use super::error::CliError;
-use crate::argocd::settings::{ArgoCdSettings, SettingsError};
-use crate::argocd::{self};
+use super::settings::Settings;
+use crate::argocd::settings::ArgoCdSettings;
+use crate::argocd::{Reader, Writer, connect};
 use crate::aws::sessions::{Options, Sessions};
 use crate::engine::api::{ArgoCd, Engine, EngineSettings};
 use crate::engine::events::Events;
@@ -20,8 +21,9 @@ pub fn store(context: &Context) -> Arc<dyn Store> {
 
 /// An engine that can reach AWS and Argo CD. Calls nothing yet.
 pub async fn engine(context: &Context, events: Events) -> Result<Engine, CliError> {
-    let argocd = argocd(context)?;
-    let sessions = Sessions::new(options(context, &argocd)?).await;
+    let argocd = argocd(&context.settings, &context.environment)?;
+    let options = Options { accounts: context.settings.accounts(), argocd: clients(&argocd)?, ..Options::default() };
+    let sessions = Sessions::new(options).await;
     let mut settings = settings(context, argocd);
     // A profile may name a region too.
     settings.region = settings.region.or_else(|| sessions.region().map(ToOwned::to_owned));
@@ -36,7 +38,8 @@ pub fn offline_engine(context: &Context) -> Engine {
 
 /// The engine's settings where nothing is reached.
 pub fn offline_settings(context: &Context) -> EngineSettings {
-    settings(context, ArgoCd::NotConfigured)
+    let none = context.settings.file.argocd_none.is_some();
+    settings(context, if none { ArgoCd::None } else { ArgoCd::NotConfigured })
 }
 
 fn settings(context: &Context, argocd: ArgoCd) -> EngineSettings {
@@ -54,28 +57,60 @@ fn settings(context: &Context, argocd: ArgoCd) -> EngineSettings {
     }
 }
 
-fn options(context: &Context, argocd: &ArgoCd) -> Result<Options, CliError> {
-    let clients = match argocd {
-        ArgoCd::Server(settings) => Some(argocd::connect(settings).map_err(usage)?),
-        ArgoCd::NotConfigured | ArgoCd::None => None,
-    };
-    Ok(Options { accounts: context.settings.accounts(), argocd: clients, ..Options::default() })
-}
-
-fn usage(error: SettingsError) -> CliError {
-    CliError::Usage(error.to_string())
-}
-
 /// Whether and how clusters are registered. `argocd: none` says that there is no Argo CD, whatever the environment holds.
-fn argocd(context: &Context) -> Result<ArgoCd, CliError> {
-    if context.settings.file.argocd_none.is_some() {
+fn argocd(settings: &Settings, environment: &Environment) -> Result<ArgoCd, CliError> {
+    if settings.file.argocd_none.is_some() {
         return Ok(ArgoCd::None);
     }
-    let Some(server) = context.environment.get(ARGOCD_SERVER) else { return Ok(ArgoCd::NotConfigured) };
-    let Some(token) = context.environment.get(ARGOCD_AUTH_TOKEN) else {
-        let message = format!("{ARGOCD_SERVER} is set and {ARGOCD_AUTH_TOKEN} is not: set both, or neither");
-        return Err(CliError::Usage(message));
-    };
-    let options = context.environment.get(ARGOCD_OPTS).unwrap_or_default();
-    ArgoCdSettings::parse(&server, &token, &options).map(ArgoCd::Server).map_err(usage)
+    let get = |name| environment.get(name).unwrap_or_default();
+    let (server, token, options) = (get(ARGOCD_SERVER), get(ARGOCD_AUTH_TOKEN), get(ARGOCD_OPTS));
+    let is_server = |word: &str| word == "--server" || word.starts_with("--server=");
+    if server.is_empty() && !options.split_whitespace().any(is_server) {
+        return Ok(ArgoCd::NotConfigured);
+    }
+    let settings = ArgoCdSettings::parse(server, token, options).map_err(|error| CliError::Usage(error.to_string()))?;
+    Ok(ArgoCd::Server(settings))
+}
+
+/// Reader and writer of Argo CD, where there is one.
+fn clients(argocd: &ArgoCd) -> Result<Option<(Reader, Writer)>, CliError> {
+    match argocd {
+        ArgoCd::Server(settings) => connect(settings).map(Some).map_err(|error| CliError::Usage(error.to_string())),
+        ArgoCd::NotConfigured | ArgoCd::None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::arguments::Common;
+
+    fn chosen(file: &str, environment: &[(&str, &str)]) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("fleetctl.yaml");
+        std::fs::write(&config, file).unwrap();
+        let environment = Environment::of(environment);
+        let settings = Settings::load(&Common { config: Some(config), ..Common::default() }, &environment).unwrap();
+        match argocd(&settings, &environment) {
+            Ok(ArgoCd::Server(settings)) => settings.server().to_owned(),
+            Ok(ArgoCd::NotConfigured) => "not configured".into(),
+            Ok(ArgoCd::None) => "none".into(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn argo_cd_is_chosen_by_settings_and_environment() {
+        let server = ("ARGOCD_SERVER", "argocd.example.com");
+        let token = ("ARGOCD_AUTH_TOKEN", "token");
+        let lines = [
+            chosen("", &[]),
+            chosen("", &[token]),
+            chosen("", &[server, token]),
+            chosen("", &[server]),
+            chosen("", &[token, ("ARGOCD_OPTS", "--server localhost:8080 --plaintext")]),
+            chosen("argocd: none", &[server, token]),
+        ];
+        insta::assert_snapshot!(lines.join("\n"), @"");
+    }
 }

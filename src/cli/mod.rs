@@ -6,6 +6,7 @@
 //! before it has a report. Everything that is written goes through [`printer`].
 
 pub mod arguments;
+mod blocking;
 mod carry_out;
 pub mod commands;
 pub mod confirm;
@@ -18,7 +19,6 @@ pub mod json;
 pub mod launch;
 pub mod load;
 pub mod logging;
-mod origin;
 pub mod printer;
 pub mod progress;
 pub mod project;

@@ -1,6 +1,7 @@
 //! Everything that a command works on: the user's documents and the graph definitions in use.
 
 use super::arguments::Inputs;
+use super::blocking::blocking;
 use super::definitions;
 use super::error::CliError;
 use super::load::{Loaded, read_inputs};
@@ -31,7 +32,7 @@ pub struct Project {
 impl Project {
     /// Reads documents and definitions, which must be sound and hold an instance. All problems are reported at once.
     pub async fn load(settings: &Settings, inputs: &Inputs) -> Result<Self, CliError> {
-        let project = Self::load_with_problems(settings, inputs).await?;
+        let project = Self::load_with_problems(settings, inputs).await;
         if has_errors(&project.problems) {
             return Err(CliError::Documents(project.problems));
         }
@@ -40,11 +41,10 @@ impl Project {
     }
 
     /// The same; problems are part of the result.
-    pub async fn load_with_problems(settings: &Settings, inputs: &Inputs) -> Result<Self, CliError> {
+    pub async fn load_with_problems(settings: &Settings, inputs: &Inputs) -> Self {
         let (folder, inputs) = (settings.graphs.value.clone(), inputs.all());
-        // Reading may last for ever (a terminal as standard input), and Ctrl-C has to work then too.
-        let loaded = tokio::task::spawn_blocking(move || Self::read(folder.as_deref(), &inputs)).await;
-        loaded.map_err(|error| CliError::Output(format!("reading was broken off: {error}")))
+        // Reading may last for ever: standard input may be a terminal.
+        blocking(move || Self::read(folder.as_deref(), &inputs)).await
     }
 
     fn read(folder: Option<&Path>, inputs: &[PathBuf]) -> Self {

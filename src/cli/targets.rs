@@ -1,6 +1,7 @@
 //! What destroy is to destroy: instances of documents, or recorded ones by kind and name.
 
 use super::arguments::Destroy;
+use super::blocking::blocking;
 use super::error::CliError;
 use super::load::{Loaded, read_inputs};
 use super::project::has_errors;
@@ -17,9 +18,7 @@ pub async fn keys(arguments: &Destroy, recorded: &[InstanceKey], store: &str) ->
     let paths: Vec<PathBuf> = paths.into_iter().chain(&arguments.file).cloned().collect();
     let mut keys = Vec::new();
     if !paths.is_empty() {
-        let loaded = tokio::task::spawn_blocking(move || read_inputs(&paths)).await;
-        let loaded = loaded.map_err(|error| CliError::Output(format!("reading was broken off: {error}")))?;
-        keys.extend(of_documents(loaded, recorded, store)?);
+        keys.extend(of_documents(blocking(move || read_inputs(&paths)).await, recorded, store)?);
     }
     for name in names {
         keys.push(by_name(&name.to_string_lossy(), arguments.namespace.as_deref(), recorded, store)?);
