@@ -16,13 +16,11 @@ pub(super) fn schema(spec: Option<&Node>, types: Option<&Node>) -> Result<Schema
     builder.load_types(types);
     let schema = match spec {
         Some(Node { value: NodeValue::Null, .. }) | None => Schema::of(Shape::Object(Object::default())),
-        Some(node) => match &node.value {
-            NodeValue::Mapping(_) => builder.structure(node),
-            _ => {
-                builder.report("schema-field-type", format!("a spec is a mapping of fields, this is {}", node.describe()), node);
-                Schema::default()
-            }
-        },
+        Some(node @ Node { value: NodeValue::Mapping(_), .. }) => builder.structure(node),
+        Some(node) => {
+            builder.report("schema-field-type", format!("a spec is a mapping of fields, this is {}", node.describe()), node);
+            Schema::default()
+        }
     };
     if builder.problems.is_empty() { Ok(schema) } else { Err(builder.problems) }
 }
@@ -45,10 +43,10 @@ struct CustomType {
 struct Builder<'a> {
     /// Where custom types are declared.
     declared: IndexMap<&'a str, &'a Node>,
-    /// Custom types that have been read; `None` while one is being read, and for one that cannot be read.
+    /// Custom types that have been read; `None` for one that cannot be.
     types: HashMap<&'a str, Option<CustomType>>,
-    /// Custom types that are being read.
-    depth: usize,
+    /// Custom types that are being read, each for the one before it.
+    reading: Vec<&'a str>,
     /// Fields so far, those of custom types wherever they are used.
     fields: usize,
     problems: Vec<Diagnostic>,
@@ -70,51 +68,29 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The custom type of a name; `None` after a problem. One that is asked for while it is being read needs itself.
+    /// The custom type of a name; `None` after a problem.
     fn custom_type(&mut self, name: &str) -> Option<CustomType> {
         let (name, node) = self.declared.get_key_value(name).map(|(name, node)| (*name, *node))?;
+        if let Some(start) = self.reading.iter().position(|reading| *reading == name) {
+            let cycle = self.reading.get(start..).unwrap_or_default().join(" → ");
+            self.report("type-cycle", format!("the type `{name}` needs itself: {cycle} → {name}"), node);
+            return None;
+        }
         if let Some(known) = self.types.get(name) {
             return known.clone();
         }
-        self.types.insert(name, None);
-        if let Some(cycle) = self.cycle_of(name) {
-            self.report("type-cycle", format!("the type `{name}` needs itself: {}", cycle.join(" → ")), node);
-            return None;
-        }
-        if self.depth == MAX_TYPE_DEPTH {
+        if self.reading.len() == MAX_TYPE_DEPTH {
             self.report("type-nesting", format!("custom types may be nested {MAX_TYPE_DEPTH} levels deep"), node);
             return None;
         }
         let (problems, fields) = (self.problems.len(), std::mem::take(&mut self.fields));
-        self.depth += 1;
+        self.reading.push(name);
         let (schema, required) = self.field(node);
-        self.depth -= 1;
+        self.reading.pop();
         let own_fields = std::mem::replace(&mut self.fields, fields);
         let read = (self.problems.len() == problems).then_some(CustomType { schema, fields: own_fields, required });
         self.types.insert(name, read.clone());
         read
-    }
-
-    /// The way from a type back to itself.
-    fn cycle_of(&self, name: &'a str) -> Option<Vec<&'a str>> {
-        let mut open = vec![vec![name]];
-        let mut seen = Vec::new();
-        while let Some(way) = open.pop() {
-            let Some(node) = way.last().and_then(|last| self.declared.get(*last)) else { continue };
-            for needed in needed_types(node) {
-                let Some((needed, _)) = self.declared.get_key_value(needed.as_str()) else { continue };
-                let mut longer = way.clone();
-                longer.push(*needed);
-                if *needed == name {
-                    return Some(longer);
-                }
-                if !seen.contains(needed) {
-                    seen.push(*needed);
-                    open.push(longer);
-                }
-            }
-        }
-        None
     }
 
     /// A field, or a custom type: its schema, and whether it is required.
@@ -234,18 +210,6 @@ impl<'a> Builder<'a> {
             self.problems.push(problem);
         }
         (Schema::default(), false)
-    }
-}
-
-/// Names of the custom types that a declaration names.
-fn needed_types(node: &Node) -> Vec<String> {
-    match &node.value {
-        NodeValue::Mapping(entries) => entries.iter().flat_map(|(_, field)| needed_types(field)).collect(),
-        NodeValue::String(text) => {
-            let expression = TypeExpression::parse(text.split('|').next().unwrap_or(text));
-            expression.ok().and_then(|expression| expression.custom().map(str::to_owned)).into_iter().collect()
-        }
-        _ => Vec::new(),
     }
 }
 

@@ -60,13 +60,4 @@ impl TypeExpression {
             name => Self::Custom(name.to_owned()),
         })
     }
-
-    /// Names of custom types in it.
-    pub(super) fn custom(&self) -> Option<&str> {
-        match self {
-            Self::List(item) | Self::Map(item) => item.custom(),
-            Self::Custom(name) => Some(name),
-            _ => None,
-        }
-    }
 }
