@@ -8,6 +8,8 @@
 pub mod catalog;
 #[cfg(test)]
 mod conformance_language;
+#[cfg(test)]
+mod conformance_upstream;
 pub mod definition;
 pub mod diagnostic;
 pub mod documents;
