@@ -77,7 +77,9 @@ fn conformance_cel_spec() {
     for (file, [passed, refused, skipped, different]) in counts {
         println!("cel-spec {file}: {passed} passed, {refused} refused as in kro, {skipped} skipped, {different} different");
     }
-    failures.iter().for_each(|failure| println!("{failure}"));
+    for failure in &failures {
+        println!("{failure}");
+    }
     assert!(failures.is_empty(), "{} mismatches", failures.len());
 }
 
@@ -133,7 +135,7 @@ fn literal(value: &Value) -> Option<String> {
     let (kind, content) = value.as_object()?.iter().next()?;
     Some(match kind.as_str() {
         "null" => "null".to_owned(),
-        "bool" | "int" => content.to_string(),
+        "bool" | "int" | "string" => content.to_string(),
         "uint" => format!("{content}u"),
         "double" => match content.as_f64() {
             Some(number) => format!("{number:?}"),
@@ -142,7 +144,6 @@ fn literal(value: &Value) -> Option<String> {
                 other => format!("double('{other}')"),
             },
         },
-        "string" => content.to_string(),
         "bytes" => {
             let mut text = "b'".to_owned();
             for byte in content.as_array()? {
