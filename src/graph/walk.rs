@@ -74,10 +74,8 @@ impl Template {
                 (items.is_empty() || !known.is_empty()).then_some(Value::Array(known))
             }
             TemplateValue::Mapping(entries) => {
-                let known: Map<String, Value> = entries
-                    .iter()
-                    .filter_map(|(key, below)| Some((key.text.clone(), below.literals()?)))
-                    .collect();
+                let known: Map<String, Value> =
+                    entries.iter().filter_map(|(key, below)| Some((key.text.clone(), below.literals()?))).collect();
                 (entries.is_empty() || !known.is_empty()).then_some(Value::Object(known))
             }
         }

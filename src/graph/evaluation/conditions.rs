@@ -61,12 +61,9 @@ pub(super) fn roll_up(parts: &[Condition]) -> Condition {
 pub(super) fn of_instance(waits_for: Option<&str>, failed: bool) -> (Value, &'static str) {
     let resources = match waits_for {
         None => Condition::holds("ResourcesReady", "AllResourcesReady"),
-        Some(message) => Condition {
-            kind: "ResourcesReady",
-            status: Truth::False,
-            reason: "NotReady",
-            message: message.to_owned(),
-        },
+        Some(message) => {
+            Condition { kind: "ResourcesReady", status: Truth::False, reason: "NotReady", message: message.to_owned() }
+        }
     };
     let parts =
         [Condition::holds("InstanceManaged", "Managed"), Condition::holds("GraphResolved", "Resolved"), resources];

@@ -84,13 +84,13 @@ pub fn evaluate(graph: &Graph, observations: &Observations, catalog: &dyn Catalo
 
 impl Evaluation {
     /// What evaluation says of one node.
-    #[must_use] 
+    #[must_use]
     pub fn node(&self, index: NodeIndex) -> &NodeEvaluation {
         &self.nodes[index.0]
     }
 
     /// Whether a node is excluded.
-    #[must_use] 
+    #[must_use]
     pub fn is_excluded(&self, index: NodeIndex) -> bool {
         matches!(self.node(index).included, Included::No(_))
     }
@@ -109,4 +109,3 @@ impl Evaluation {
         steps::waits_for(&steps::Scene { evaluation: self, graph, observations, catalog }, index, step)
     }
 }
-

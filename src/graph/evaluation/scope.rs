@@ -59,12 +59,7 @@ impl Sight<'_> {
     }
 
     /// Evaluates an expression that stands in the definition of the instance `scope`.
-    pub(super) fn evaluate(
-        &self,
-        scope: NodeIndex,
-        expression: &Expression,
-        reader: Reader,
-    ) -> Result<Value, Failure> {
+    pub(super) fn evaluate(&self, scope: NodeIndex, expression: &Expression, reader: Reader) -> Result<Value, Failure> {
         let unknown = |waits_for: String| Unknown { expression: expression.source.trim().to_owned(), waits_for };
         let mut variables: Vec<(&str, Value)> = Vec::new();
         let mut waits_for: Option<String> = None;
@@ -158,7 +153,8 @@ impl Sight<'_> {
 
     /// Whether a schema says what stands at a path of a resource.
     fn declares(&self, index: NodeIndex, path: &[Segment]) -> bool {
-        let names: Vec<&str> = path.iter().map(|segment| if let Segment::Field(name) = segment { name } else { "" }).collect();
+        let names: Vec<&str> =
+            path.iter().map(|segment| if let Segment::Field(name) = segment { name } else { "" }).collect();
         let Some((first, below)) = names.split_first() else { return false };
         let Some(description) = self.graph.describe(index, self.catalog) else { return false };
         let declared = match *first {

@@ -32,9 +32,9 @@ impl Scene<'_> {
 
     fn closed_gate(&self, index: NodeIndex, step: Step) -> Option<String> {
         let own = self.graph.gates.iter().filter(|gate| gate.from == index && gate.step == step);
-        let mut closed = own.map(|gate| gate.node).filter(|node| {
-            !self.evaluation.is_excluded(*node) && !self.evaluation.node(*node).gate_open
-        });
+        let mut closed = own
+            .map(|gate| gate.node)
+            .filter(|node| !self.evaluation.is_excluded(*node) && !self.evaluation.node(*node).gate_open);
         closed.next().map(|node| format!("{} is ready", self.graph.node(node).address))
     }
 
@@ -51,7 +51,9 @@ impl Scene<'_> {
     }
 
     fn has_reached(&self, edge: &Edge) -> bool {
-        if let Some(observation) = self.observations.get(&edge.to) { observation.reached >= edge.production } else {
+        if let Some(observation) = self.observations.get(&edge.to) {
+            observation.reached >= edge.production
+        } else {
             let desired = &self.evaluation.node(edge.to).desired;
             desired.is_known() && !is_carried_out(self.graph, self.catalog, edge.to, desired)
         }

@@ -109,6 +109,13 @@ fn expressions_that_are_plain_paths_are_typed() {
       kind: Subnet
       metadata: {{name: 's-${{schema.spec.count}}'}}
       spec: {{cidrBlock: '${{schema.spec.sizes}}', mapPublicIPOnLaunch: '${{schema.spec.name}}', routeTables: '${{schema.spec.sizes}}'}}
+  - id: other
+    includeWhen: ['${{\"yes\"}}', '${{schema.spec.count > 1}}']
+    template:
+      apiVersion: ec2.services.k8s.aws/v1alpha1
+      kind: VPC
+      metadata: {{name: '${{schema.spec.name == \"a\"}}'}}
+      spec: {{cidrBlocks: '${{[schema.spec.name]}}', enableDNSSupport: '${{1 + 1}}'}}
 "
     ));
     assert_eq!(
@@ -118,6 +125,9 @@ fn expressions_that_are_plain_paths_are_typed() {
             ("cel-type", "schema.spec.count", "`string(schema.spec.count)`"),
             ("type-mismatch", "schema.spec.sizes", ""),
             ("type-mismatch", "schema.spec.name", ""),
+            ("must-return-bool", "\"yes\"", ""),
+            ("type-mismatch", "schema.spec.name == \"a\"", ""),
+            ("type-mismatch", "1 + 1", ""),
         ],
         "{}",
         shown(&problems)
