@@ -44,8 +44,9 @@ pub struct Evaluation {
 pub struct NodeEvaluation {
     /// Whether the node is part of the graph.
     pub included: Included,
-    /// The rendered object: apiVersion, kind, metadata, spec, …; leaves may be unknown. A leaf that reads a sibling is
-    /// unknown until the sibling's gate is open and, if it is a resource, has reached what publishes the field read.
+    /// The rendered object: apiVersion, kind, metadata, spec, …; leaves may be unknown. A leaf that reads a sibling's
+    /// status is unknown until the sibling's gate is open and, if it is a resource, has reached what publishes the field
+    /// read. `metadata.namespace` is that of the instance where the template names none.
     pub desired: Tree,
     /// Whether nodes that depend on it may read it: it exists and its readyWhen hold; for a nested instance: all its
     /// included resources exist and their readyWhen hold, and its own readyWhen hold.

@@ -229,6 +229,22 @@ fn metadata_is_checked() {
 }
 
 #[test]
+fn objects_of_a_cluster_scoped_instance_name_their_namespace() {
+    let thing = |id: &str, namespace: &str| {
+        format!(
+            "  - id: {id}\n    template: {{apiVersion: v1, kind: ConfigMap, metadata: {{name: '${{schema.metadata.{namespace}}}'}}}}\n"
+        )
+    };
+    let head = using("Case", "test/v1, kind: Thing", "{}");
+    let (head, _) = head.split_once("  resources:\n").unwrap();
+    let text = format!("{head}  resources:\n{}", thing("child", "namespace"))
+        .replace("kind: Case", "kind: Case\n    scope: Cluster");
+    let (_, problems) = load_all(&[("case.yaml", &text)]);
+    let found: Vec<&str> = findings(&problems).into_iter().map(|(category, ..)| category).collect();
+    assert_eq!(found, ["structure", "cel-type"], "{}", shown(&problems));
+}
+
+#[test]
 fn literals_that_aws_could_never_accept() {
     let problems = load(&VPC.replace("[10.0.0.0/16]", "['${schema.spec.name}', 10.0.0.0/33]"));
     assert_eq!(findings(&problems), [("impossible-value", "10.0.0.0/33", "a CIDR block such as 10.0.0.0/16")]);
