@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import emulator, session
+from . import emulator, surroundings
 from .emulator import DEFAULT_PORT, EmulatorError
 from .install import InstallError
 
@@ -19,10 +19,10 @@ def main(arguments: list[str]) -> int:
             case ["down", *rest] if len(rest) <= 1:
                 return _down(_port(rest))
             case ["run", *command] if command:
-                return session.run(command)
+                return surroundings.run(command)
             case ["check", *tests]:
-                return session.check(tests)
-    except (EmulatorError, InstallError, session.SessionError) as error:
+                return surroundings.check(tests)
+    except (EmulatorError, InstallError, surroundings.SurroundingsError) as error:
         print(f"localstack: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -41,7 +41,7 @@ def _port(arguments: list[str]) -> int:
 
 def _up(port: int) -> int:
     running = emulator.up(port)
-    for name, value in session.aws_environment(running.url).items():
+    for name, value in surroundings.aws_environment(running.url).items():
         print(f"export {name}={value}")
     print("unset AWS_PROFILE AWS_SESSION_TOKEN")
     return 0

@@ -74,6 +74,10 @@ class Dependencies(AwsTest):
         with self.refused("DependencyViolation"):
             self.ec2.delete_route_table(RouteTableId=tables[0]["RouteTableId"])
 
+    def test_a_subnet_is_in_a_zone_of_its_region(self) -> None:
+        with self.refused("InvalidParameterValue", "availabilityZone"):
+            self.ec2.create_subnet(VpcId=self.vpc(), CidrBlock="10.0.0.0/24", AvailabilityZone="us-east-1a")
+
     def test_a_route_table_is_made_once_for_a_client_token(self) -> None:
         vpc = self.vpc()
         made = {
@@ -149,3 +153,23 @@ class Attributes(AwsTest):
         with self.refused("DryRunOperation", status=412):
             self.ec2.create_vpc(CidrBlock="10.0.0.0/16", DryRun=True)
         self.assertEqual(self.inventory(), before)
+
+
+class SecurityGroups(AwsTest):
+    def test_a_group_stays_while_a_rule_of_another_names_it(self) -> None:
+        vpc = self.vpc()
+        first, second = (
+            self.ec2.create_security_group(GroupName=name, Description="d", VpcId=vpc)["GroupId"] for name in "ab"
+        )
+        rule = {"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443, "UserIdGroupPairs": [{"GroupId": first}]}
+        self.ec2.authorize_security_group_ingress(GroupId=second, IpPermissions=[rule])
+        with self.refused("DependencyViolation"):
+            self.ec2.delete_security_group(GroupId=first)
+        self.ec2.delete_security_group(GroupId=second)
+        self.ec2.delete_security_group(GroupId=first)
+
+    def test_the_default_group_stays(self) -> None:
+        filters = [{"Name": "vpc-id", "Values": [self.vpc()]}]
+        group = self.ec2.describe_security_groups(Filters=filters)["SecurityGroups"][0]["GroupId"]
+        with self.refused("CannotDelete"):
+            self.ec2.delete_security_group(GroupId=group)

@@ -40,12 +40,12 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_of_ten_minutes_takes_fewer_than_a_hundred_looks() {
+    fn a_wait_of_ten_minutes_takes_about_a_hundred_looks() {
         let (mut waited, mut looks) = (Duration::ZERO, 0);
         while waited < Duration::from_secs(600) {
             waited += pause(waited, Duration::from_secs(600));
             looks += 1;
         }
-        assert!(looks < 100, "{looks}");
+        assert!((80..120).contains(&looks), "{looks}");
     }
 }

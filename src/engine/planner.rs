@@ -9,6 +9,7 @@ use crate::graph::expansion::NodeIndex;
 use crate::graph::identity::Identity;
 use crate::graph::tree::Tree;
 use crate::kinds::catalog::{self, KindCatalog};
+use crate::kinds::compare;
 use crate::kinds::kind::{
     Changeability, FieldChange, Kind, NotCarriedOut as NotCarriedOutValue, Observed, Owner, Readiness, Subject,
 };
@@ -231,12 +232,14 @@ impl Decision<'_> {
 
     fn compared(&self, observed: &Observed, phase: Phase, applied: Option<&Value>, state: Option<String>) -> Change {
         let known = self.desired.known_part();
-        let changes = self.kind.compare(&self.seen.subject, &known, observed, applied);
+        let unknown: Vec<_> = leaves(self.desired).into_iter().filter(|(_, leaf)| matches!(leaf, Leaf::Unknown(_))).collect();
+        let mut changes = self.kind.compare(&self.seen.subject, &known, observed, applied);
+        // The known part lacks the unknown leaves, so their fields would look removed.
+        changes.retain(|change| !unknown.iter().any(|(path, _)| compare::undecided(&change.path, path)));
         if let Some(change) = changes.iter().find(|change| change.changeability != Changeability::InPlace) {
             let reason = refusal(change);
             return self.with_fields(Action::Refused, Some(reason), &changes, &[]);
         }
-        let unknown: Vec<_> = leaves(self.desired).into_iter().filter(|(_, leaf)| matches!(leaf, Leaf::Unknown(_))).collect();
         if !changes.is_empty() || !unknown.is_empty() {
             return self.with_fields(Action::Update, None, &changes, &unknown);
         }

@@ -7,9 +7,11 @@
 use super::diagnostic::{Diagnostic, Location, SourceFile};
 use super::expression::{EvaluationError, Expression, Variables};
 use super::scan::{Piece, ScanError, Scanned, scan_as_kro};
+use super::schema::{Schema, Shape};
+use super::simple_schema::{self, AdmissionProblem};
 use super::template::Template;
 use super::tree::Tree;
-use super::yaml;
+use super::yaml::{self, Node};
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -173,4 +175,70 @@ fn conformance_cel_cases() {
         }
     }
     report("cel-cases", cases.len(), &mismatches);
+}
+
+#[test]
+fn conformance_marker() {
+    conform("marker", |case| {
+        let markers = simple_schema::parse_markers(&case.input).map_err(|error| error.category.to_owned())?;
+        Ok(markers.into_iter().map(|marker| json!([marker.name, marker.value])).collect())
+    });
+}
+
+fn parse(text: &str) -> Node {
+    let mut nodes = yaml::parse(&SourceFile::new("case", text)).unwrap();
+    assert_eq!(nodes.len(), 1, "{text}");
+    nodes.remove(0)
+}
+
+fn schema(spec: Option<&Node>, types: Option<&Node>) -> Result<Schema, String> {
+    simple_schema::schema(spec, types).map_err(|problems| category(&problems[0]))
+}
+
+#[test]
+fn conformance_type() {
+    conform("type", |case| {
+        let spec = parse(&format!("field: {}", Value::from(case.input.as_str())));
+        match &schema(Some(&spec), None)?.shape {
+            Shape::Object(object) => Ok(object.properties["field"].to_json_schema()),
+            other => panic!("{other:?}"),
+        }
+    });
+}
+
+#[test]
+fn conformance_schema() {
+    conform("schema", |case| {
+        let node = parse(&case.input);
+        Ok(schema(node.get("spec"), node.get("types"))?.to_json_schema())
+    });
+}
+
+#[test]
+fn conformance_default() {
+    conform("default", |case| {
+        let schema = schema(Some(&parse(&case.input)), None)?;
+        simple_schema::admit(&schema, &case.given["spec"]).map_err(|problems| problems[0].category.to_owned())
+    });
+}
+
+/// kro's API server leaves unknown fields out where fleetctl refuses them.
+#[test]
+fn conformance_instance() {
+    conform("instance", |case| {
+        let schema = schema(Some(&parse(&case.input)), None)?;
+        let admitted = simple_schema::admit(&schema, &case.given["spec"]);
+        let is_unknown = |problem: &&AdmissionProblem| problem.category == "unknown-field";
+        let problems = admitted.as_ref().err().map(Vec::as_slice).unwrap_or_default();
+        if let Some(other) = problems.iter().find(|problem| !is_unknown(problem)) {
+            return Err(other.category.to_owned());
+        }
+        if let (Ok(new), Some(old)) = (&admitted, case.given.get("old"))
+            && let Some(changed) = simple_schema::changed_immutable_fields(&schema, old, new).first()
+        {
+            return Err(changed.category.to_owned());
+        }
+        let pruned: Vec<&str> = problems.iter().filter(is_unknown).map(|problem| problem.path.as_str()).collect();
+        Ok(if pruned.is_empty() { json!("valid") } else { json!({ "pruned": pruned }) })
+    });
 }

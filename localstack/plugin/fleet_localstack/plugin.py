@@ -16,8 +16,9 @@ def eks() -> Service:
 @hooks.on_infra_start()
 def install() -> None:
     from . import api, connections, ec2, gateway, iam, operations, parent, sts
+    from .eks import provider
 
-    assert ec2 and iam and sts  # importing them registers their wrappers
+    assert ec2 and iam and sts and provider  # importing them registers their wrappers
     operations.install()
     connections.install()
     gateway.install()

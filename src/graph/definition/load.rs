@@ -7,6 +7,7 @@ use crate::graph::catalog::{Catalog, Scope};
 use crate::graph::diagnostic::{Diagnostic, Location, Severity};
 use crate::graph::schema::Schema;
 use crate::graph::simple_schema;
+use crate::graph::template::Template;
 use crate::graph::yaml::{Node, NodeValue};
 use indexmap::IndexMap;
 
@@ -143,6 +144,9 @@ fn draft(document: &Node) -> Result<Draft<'_>, Vec<Diagnostic>> {
         resources: Vec::new(),
         location: document.location.clone(),
     };
+    for part in [schema.get("status"), spec.get("resources")].into_iter().flatten() {
+        errors.extend(Template::differences_from_kro(part));
+    }
     let entries = resource::read(spec.get("resources"), &mut errors);
     Ok(Draft { document, definition, entries, status: schema.get("status"), errors })
 }
@@ -240,12 +244,12 @@ fn defined_scope(schema: &Node, errors: &mut Vec<Diagnostic>) -> Scope {
     }
 }
 
-/// Kubernetes knows kinds by their lower-case plural: `EKSCluster` and `EksCluster` are the same there.
+/// Kubernetes knows kinds by their lower-case plural: `EKSCluster` and `EksCluster` are the same there. Here they are
+/// known by that alone, whatever their group.
 fn refuse_second_definitions(drafts: &mut [Draft<'_>]) {
     let mut first: IndexMap<String, (String, Location)> = IndexMap::new();
     for draft in drafts {
-        let group = draft.definition.api_version.split('/').next().unwrap_or_default();
-        let key = format!("{group}/{}", draft.definition.kind.to_lowercase());
+        let key = draft.definition.kind.to_lowercase();
         if let Some((kind, location)) = first.get(&key) {
             let message =
                 format!("`{}` is defined twice: `{kind}` at {location} is the same kind", draft.definition.kind);

@@ -1,7 +1,7 @@
 //! One evaluation of a whole graph.
 
 use super::scope::{Failure, Reader, Sight};
-use super::{Evaluation, Included, NodeEvaluation, Observation, Observations, conditions, defaults};
+use super::{Evaluation, Included, MISSING_INPUT, NodeEvaluation, Observation, Observations, conditions, defaults};
 use crate::graph::catalog::{Catalog, Production, Scope, Support};
 use crate::graph::definition::topological;
 use crate::graph::diagnostic::{Diagnostic, Location};
@@ -110,7 +110,10 @@ impl<'a> Run<'a> {
             Ok(Value::Bool(holds)) => return Ok(holds),
             Ok(Value::Null) => return Ok(false),
             Ok(other) => format!("gives {other}, but has to give a boolean"),
-            Err(Failure::Pending(unknown)) if only_inputs => format!("waits for {} for ever", unknown.waits_for),
+            Err(Failure::Pending(unknown)) if only_inputs => match unknown.waits_for.strip_prefix(MISSING_INPUT) {
+                Some(input) => format!("there is no {input}, and no default"),
+                None => unknown.waits_for,
+            },
             Err(Failure::Unknown(unknown) | Failure::Pending(unknown)) => return Err(unknown.waits_for),
             Err(Failure::Fatal(message)) => message,
             Err(Failure::Omitted) => "has no value".to_owned(),

@@ -53,14 +53,21 @@ fn missing_input(graph: &Graph, input: &str, readers: &[String]) -> Diagnostic {
     if readers.len() > SHOWN {
         who = format!("{who} and {} more", readers.len() - SHOWN);
     }
-    let message = format!("`{field}` has neither a value nor a default; it is read by {who}");
-    let problem = Diagnostic::error("missing-input", message);
-    match graph.find(owner).filter(|index| index.0 != 0) {
-        Some(index) => {
-            let suggestion = format!("give `{field}` a value in the template of {owner}");
-            problem.at(&graph.node(index).location).suggest(suggestion)
+    let path = path::parse(field);
+    let instance = graph.find(owner).unwrap_or(NodeIndex(0));
+    let problem = |field: &str| {
+        let message = format!("`{field}` has neither a value nor a default; it is read by {who}");
+        Diagnostic::error("missing-input", message)
+    };
+    // A nested instance may hand on a whole subtree of what its own instance is given.
+    match trace::trace_object(graph, instance, &path).inputs.as_slice() {
+        [input] => {
+            let field = path::text(input);
+            problem(&field).at(input_location(graph, input)).suggest(format!("add `{field}`"))
         }
-        None => problem.at(input_location(graph, &path::parse(field))).suggest(format!("add `{field}`")),
+        _ => problem(field)
+            .at(&graph.node(instance).location)
+            .suggest(format!("give `{field}` a value in the template of {owner}")),
     }
 }
 

@@ -26,6 +26,13 @@ pub(super) fn trace(graph: &Graph, scope: NodeIndex, expression: &Expression) ->
     tracer.found
 }
 
+/// Follows a path of an instance's own object.
+pub(super) fn trace_object(graph: &Graph, instance: NodeIndex, path: &[Segment]) -> Traced {
+    let mut tracer = Tracer { graph, found: Traced::default() };
+    tracer.object(instance, path);
+    tracer.found
+}
+
 struct Tracer<'a> {
     graph: &'a Graph,
     found: Traced,

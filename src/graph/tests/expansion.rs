@@ -164,6 +164,27 @@ fn inputs_that_nobody_gives_are_named_with_their_readers() {
 }
 
 #[test]
+fn an_input_inside_of_a_subtree_that_is_handed_on_is_named_whole() {
+    let without = "  - id: inner
+    template:
+      apiVersion: kro.run/v1alpha1
+      kind: Inner
+      metadata: {name: inner}
+      spec: {options: '${schema.spec.options}'}
+";
+    let inner =
+        THING.replace("kind: Case", "kind: Inner").replace("flag: boolean | default=true", "options: {size: string}");
+    let outer = THING.replace("flag: boolean | default=true", "options: {size: string}");
+    let thing = "  - id: a\n    template: {apiVersion: test/v1, kind: Thing, metadata: {name: a}, spec: '${schema.spec.options.size}'}\n";
+    let definitions =
+        definitions(&[("outer.yaml", &format!("{outer}{without}")), ("inner.yaml", &format!("{inner}{thing}"))]);
+    let found = problems(&CASE.replace("name: demo", "name: demo, options: {}"), &definitions);
+    assert_eq!(categories(&found), ["missing-input"], "{}", shown(&found));
+    assert!(found[0].message.contains("`spec.options.size`"), "{}", found[0].message);
+    assert!(found[0].location.as_ref().unwrap().file.name == "instance.yaml");
+}
+
+#[test]
 fn inputs_that_nothing_reads_are_not_missed() {
     let text = INSTANCE.replace("  domainName: \"\"\n", "");
     let upstream_without_default = definitions(&[

@@ -1,11 +1,11 @@
 //! Registering a cluster, changing its registration, and taking it away.
 
-use super::listing::{self, choose, is_ours, not_configured, of_server, trimmed, whose};
+use super::listing::{choose, is_ours, not_configured, of_server, trimmed, whose};
 use super::secret::{ClusterArn, Wanted, without_secrets};
 use super::state::{carried_over, differences, observed, wanted_annotations};
 use super::target::{self, CONFIG_HASH, Target};
 use crate::argocd::{Cluster, Reader, Writer};
-use crate::aws::error::{CallError, ErrorClass};
+use crate::aws::error::CallError;
 use crate::kinds::kind::{Changeability, Cloud, Observed, StepError, Subject};
 use crate::kinds::recorder::{Call, Created, Recorder};
 use crate::kinds::shared::{change, creation, fault, removal, required, touches};
@@ -212,8 +212,7 @@ pub(super) fn update(subject: &Subject, wanted: &Wanted, there: &Observed, targe
     }
 }
 
-/// `DELETE` by server, as names are not unique. Argo CD answers 403 for a server that it does not know: whether it is
-/// gone, the list tells.
+/// `DELETE` by server, as names are not unique. What is not listed is gone.
 pub(super) async fn delete(cloud: &Cloud, recorder: &Recorder, subject: &Subject, record: &Record) -> Result<(), StepError> {
     let argocd = ArgoCd::of(cloud, recorder, subject)?;
     let server = record.id.as_str();
@@ -222,18 +221,6 @@ pub(super) async fn delete(cloud: &Cloud, recorder: &Recorder, subject: &Subject
     if !is_ours(there, &subject.marks) {
         return Err(StepError::NotOurs(whose(there, &subject.marks)));
     }
-    let argocd = &argocd;
-    let make = |permit| async move {
-        match argocd.writer.delete_cluster(permit, server).await {
-            Err(error) if error.class == ErrorClass::Denied => gone(argocd.reader, server, error).await,
-            answer => answer,
-        }
-    };
+    let make = |permit| argocd.writer.delete_cluster(permit, server);
     recorder.delete(removal(subject, "DeleteCluster", server), make).await
-}
-
-/// Success if the server is not listed any more; else the refusal.
-async fn gone(reader: &Reader, server: &str, refusal: CallError) -> Result<(), CallError> {
-    let clusters = reader.list_clusters().await?;
-    if listing::of_server(&clusters, server)?.is_none() { Ok(()) } else { Err(refusal) }
 }

@@ -4,6 +4,15 @@ The order matters: what is registered later is asked first. Visibility is outerm
 visible yet is missing for every other rule too.
 """
 
-from . import addresses, internet_gateways, nat_gateways, network, route_tables, tokens, visibility
+from . import addresses, internet_gateways, nat_gateways, network, route_tables, security_groups, tokens, visibility
 
-__all__ = ["addresses", "internet_gateways", "nat_gateways", "network", "route_tables", "tokens", "visibility"]
+__all__ = [
+    "addresses",
+    "internet_gateways",
+    "nat_gateways",
+    "network",
+    "route_tables",
+    "security_groups",
+    "tokens",
+    "visibility",
+]

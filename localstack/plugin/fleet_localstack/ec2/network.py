@@ -74,7 +74,10 @@ def _in(vpc_id: str, objects: Any) -> list[Any]:
 
 
 @around("ec2", "CreateSubnet")
-def create_subnet(context: RequestContext, _request: Parameters, proceed: Proceed) -> Reply:
+def create_subnet(context: RequestContext, request: Parameters, proceed: Proceed) -> Reply:
+    zone = request.get("AvailabilityZone") or context.region
+    if not zone.startswith(context.region):  # the engine would take a zone of any region
+        refuse("InvalidParameterValue", f"Value ({zone}) for parameter availabilityZone is invalid.")
     reply = proceed()
     # AWS always answers with these; the engine only after they have been set.
     subnet = engine_of(context).get_subnet(reply["Subnet"]["SubnetId"])

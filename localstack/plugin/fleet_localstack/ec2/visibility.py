@@ -76,7 +76,7 @@ def _refuse_hidden(context: RequestContext, request: Parameters, seconds: float)
     if seconds <= 0:
         return
     # Filters select; only what is named as a parameter has to exist.
-    named = {name: value for name, value in request.items() if name not in ("Filters", "TagSpecifications")}
+    named = {name: value for name, value in request.items() if name not in ("Filter", "Filters", "TagSpecifications")}
     for text in _strings(named):
         if AGES.younger(seconds, context.account_id, context.region, text):
             kind = next(kind for kind in KINDS if text.startswith(kind.prefix))

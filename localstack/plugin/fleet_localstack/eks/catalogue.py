@@ -15,7 +15,7 @@ ADDONS = {
     "vpc-cni": ("v1.20.0-eksbuild.1", "v1.19.6-eksbuild.7", "networking"),
     "coredns": ("v1.12.1-eksbuild.2", "v1.11.4-eksbuild.14", "networking"),
     "kube-proxy": ("v1.33.0-eksbuild.2", "v1.32.5-eksbuild.2", "networking"),
-    "eks-pod-identity-agent": ("v1.3.8-eksbuild.2", "v1.3.7-eksbuild.2", "security"),
+    "eks-pod-identity-agent": ("v1.3.8-eksbuild.2", "v1.3.4-eksbuild.1", "security"),
     "aws-ebs-csi-driver": ("v1.45.0-eksbuild.2", "v1.44.0-eksbuild.1", "storage"),
     "aws-efs-csi-driver": ("v2.1.9-eksbuild.1", "v2.1.8-eksbuild.1", "storage"),
     "metrics-server": ("v0.8.0-eksbuild.1", "v0.7.2-eksbuild.4", "observability"),

@@ -9,6 +9,7 @@ from localstack.aws.api import RequestContext
 from moto.core.exceptions import RESTError
 
 from ..ec2.engine import Engine, engine, engine_of, forget_tags
+from ..errors import refuse
 from .base import invalid
 from .store import Cluster
 
@@ -16,6 +17,9 @@ SECURITY_GROUP_DESCRIPTION = (
     "EKS created security group applied to ENI that is attached to EKS Control Plane master nodes, "
     "as well as any managed workloads."
 )
+
+# Zones are known to everybody by their id only; their names differ from account to account.
+ZONES_WITHOUT_EKS = ("use1-az3", "usw1-az2", "cac1-az3")
 
 
 def subnets(context: RequestContext, identifiers: list[str]) -> list[Any]:
@@ -27,6 +31,11 @@ def subnets(context: RequestContext, identifiers: list[str]) -> list[Any]:
             found.append(backend.get_subnet(identifier))
         except RESTError:
             invalid(f"The subnet ID '{identifier}' does not exist")
+    for subnet in found:
+        if subnet.availability_zone_id in ZONES_WITHOUT_EKS:
+            zone = subnet.availability_zone
+            message = f"Cannot create cluster because {zone}, the targeted availability zone, does not host EKS"
+            refuse("UnsupportedAvailabilityZoneException", message)
     if len({subnet.vpc_id for subnet in found}) > 1:
         invalid("Subnets specified must belong to the same VPC")
     if len({subnet.availability_zone for subnet in found}) < 2:

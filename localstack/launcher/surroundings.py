@@ -27,12 +27,12 @@ EXTERNAL_ID = "fleetctl-local"  # as in fleetctl.yaml
 CONTROLLER_ROLE = f"arn:aws:iam::{HUB}:role/hub-cluster-argocd-controller"
 
 
-class SessionError(Exception):
+class SurroundingsError(Exception):
     """The Argo CD double could not be started; the message says why."""
 
 
 @dataclass(frozen=True)
-class Session:
+class Surroundings:
     home: Path
     emulator: Emulator
     argocd: dict[str, Any]
@@ -59,23 +59,23 @@ def aws_environment(url: str) -> dict[str, str]:
 
 
 def run(command: list[str]) -> int:
-    """Runs `command` in a session of its own and returns its exit code."""
+    """Runs `command` in surroundings of its own and returns its exit code."""
     python = ensure_installed()
-    with _session(python) as session:
-        return _attend(command, session.environment())
+    with _surroundings(python) as around:
+        return _attend(command, around.environment())
 
 
 def check(tests: list[str]) -> int:
     """This folder's own tests, with the environment's Python, which has boto3."""
     python = ensure_installed()
     chosen = tests or ["discover", "--start-directory", str(paths.TESTS), "--top-level-directory", str(paths.ROOT)]
-    with _session(python) as session:
+    with _surroundings(python) as around:
         extra = {"PYTHONPATH": str(paths.ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
-        return _attend([str(python), "-m", "unittest", *chosen], session.environment() | extra)
+        return _attend([str(python), "-m", "unittest", *chosen], around.environment() | extra)
 
 
 @contextmanager
-def _session(python: Path) -> Iterator[Session]:
+def _surroundings(python: Path) -> Iterator[Surroundings]:
     signal.signal(signal.SIGTERM, _raise_exit)
     signal.signal(signal.SIGHUP, _raise_exit)
     home = Path(tempfile.mkdtemp(prefix="fleetctl-localstack-"))
@@ -84,7 +84,7 @@ def _session(python: Path) -> Iterator[Session]:
             accounts = {"hub": HUB, "workload": WORKLOAD, "externalId": EXTERNAL_ID}
             emulator.request(running.url, "POST", "/_fleet/accounts", accounts)
             with _argocd(home, running) as argocd:
-                yield Session(home, running, argocd)
+                yield Surroundings(home, running, argocd)
     finally:
         if os.environ.get("LOCALSTACK_KEEP") == "1":
             print(f"localstack: state and logs are kept in {home}", file=sys.stderr)
@@ -136,7 +136,7 @@ def _when_ready(process: subprocess.Popen[bytes], ready: Path, log: Path) -> dic
         if process.poll() is not None:
             break
         time.sleep(0.02)
-    raise SessionError(f"the Argo CD double did not start:\n{log.read_text(errors='replace')}")
+    raise SurroundingsError(f"the Argo CD double did not start:\n{log.read_text(errors='replace')}")
 
 
 def _attend(command: list[str], environment: dict[str, str]) -> int:
