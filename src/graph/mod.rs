@@ -10,6 +10,8 @@ pub mod catalog;
 mod conformance_graph;
 #[cfg(test)]
 mod conformance_language;
+#[cfg(test)]
+mod conformance_upstream;
 pub mod definition;
 pub mod diagnostic;
 pub mod documents;

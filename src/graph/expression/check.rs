@@ -46,7 +46,7 @@ impl Checker<'_> {
             }
             Expr::Map(map) => self.map(map.entries.iter().map(|entry| &entry.expr)),
             Expr::Struct(message) => {
-                self.map(message.entries.iter().map(|entry| &entry.expr));
+                self.mismatch(tree.id, format!("there is no message type `{}`", message.type_name));
                 StaticType::Dyn
             }
             Expr::Select(select) => self.select(tree.id, select),

@@ -8,18 +8,18 @@ use crate::graph::tree::{push_field, push_index};
 use crate::graph::yaml::{Node, NodeValue};
 use serde_json::{Map, Number, Value};
 
-/// Applies defaults to a spec and checks it.
-pub(super) fn admit(schema: &Schema, spec: &Value) -> Result<Value, Vec<AdmissionProblem>> {
+/// Applies defaults to a spec and checks it, against the spec before it where there is one.
+pub(super) fn admit(schema: &Schema, spec: &Value, old: Option<&Value>) -> Result<Value, Vec<AdmissionProblem>> {
     let spec = if spec.is_null() { Value::Object(Map::new()) } else { spec.clone() };
     let mut admission = Admission::default();
-    let admitted = admission.value(schema, spec);
+    let admitted = admission.value(schema, spec, old);
     if admission.problems.is_empty() { Ok(admitted) } else { Err(admission.problems) }
 }
 
 /// Why a default does not fit the field that has it.
 pub(super) fn problem_of_default(schema: &Schema, default: &Value) -> Option<String> {
     let mut admission = Admission::default();
-    admission.value(schema, default.clone());
+    admission.value(schema, default.clone(), None);
     admission.problems.into_iter().next().map(|problem| problem.message)
 }
 
@@ -45,12 +45,12 @@ impl Admission {
     }
 
     /// A value with defaults applied below it, checked.
-    fn value(&mut self, schema: &Schema, value: Value) -> Value {
+    fn value(&mut self, schema: &Schema, value: Value, old: Option<&Value>) -> Value {
         let admitted = match (&schema.shape, value) {
             (Shape::Any, value) if !schema.constraints.mapping_only || value.is_object() => value,
-            (Shape::Object(object), Value::Object(fields)) => Value::Object(self.object(object, fields)),
-            (Shape::Map(value_schema), Value::Object(entries)) => Value::Object(self.map(value_schema, entries)),
-            (Shape::Array(item_schema), Value::Array(items)) => Value::Array(self.list(item_schema, items)),
+            (Shape::Object(object), Value::Object(fields)) => Value::Object(self.object(object, fields, old)),
+            (Shape::Map(value_schema), Value::Object(entries)) => Value::Object(self.map(value_schema, entries, old)),
+            (Shape::Array(item_schema), Value::Array(items)) => Value::Array(self.list(item_schema, items, old)),
             (Shape::String | Shape::Bytes | Shape::IntegerOrString, Value::String(text)) => Value::String(text),
             (Shape::Boolean, Value::Bool(value)) => Value::Bool(value),
             (Shape::Integer | Shape::IntegerOrString, Value::Number(number)) if whole(&number).is_some() => {
@@ -63,24 +63,31 @@ impl Admission {
                 return value;
             }
         };
+        if old == Some(&admitted) {
+            return admitted;
+        }
+        if let Some(old) = old.filter(|_| schema.constraints.immutable) {
+            self.report("immutable", format!("the field is immutable: it is {old} and cannot become {admitted}"), None);
+        }
         for (category, message) in limits::check(&schema.constraints, &admitted) {
             self.report(category, message, None);
         }
         admitted
     }
 
-    fn object(&mut self, object: &Object, fields: Map<String, Value>) -> Map<String, Value> {
+    fn object(&mut self, object: &Object, fields: Map<String, Value>, old: Option<&Value>) -> Map<String, Value> {
         let mut admitted = Map::new();
         let mut given = fields;
         for (name, schema) in &object.properties {
             // Null counts as absent.
             let value = given.remove(name).filter(|value| !value.is_null()).or_else(|| schema.constraints.default.clone());
             let is_required = object.required.contains(name);
+            let old = old.and_then(|old| old.get(name));
             self.below(
                 |path| push_field(path, name),
                 |this| match value {
                     Some(value) => {
-                        let value = this.value(schema, value);
+                        let value = this.value(schema, value, old);
                         admitted.insert(name.clone(), value);
                     }
                     None if is_required => this.missing(name, schema),
@@ -103,22 +110,28 @@ impl Admission {
     }
 
     /// Null values are dropped.
-    fn map(&mut self, schema: &Schema, entries: Map<String, Value>) -> Map<String, Value> {
+    fn map(&mut self, schema: &Schema, entries: Map<String, Value>, old: Option<&Value>) -> Map<String, Value> {
         let mut admitted = Map::new();
         for (key, value) in entries {
             let Some(value) = Some(value).filter(|value| !value.is_null()).or_else(|| schema.constraints.default.clone()) else {
                 continue;
             };
-            let value = self.below(|path| push_field(path, &key), |this| this.value(schema, value));
+            let old = old.and_then(|old| old.get(&key));
+            let value = self.below(|path| push_field(path, &key), |this| this.value(schema, value, old));
             admitted.insert(key, value);
         }
         admitted
     }
 
-    /// Null items are of the wrong type.
-    fn list(&mut self, schema: &Schema, items: Vec<Value>) -> Vec<Value> {
-        let items = items.into_iter().enumerate();
-        items.map(|(index, item)| self.below(|path| push_index(path, index), |this| this.value(schema, item))).collect()
+    /// Null items are of the wrong type. Items count as unchanged if the whole list is.
+    fn list(&mut self, schema: &Schema, items: Vec<Value>, old: Option<&Value>) -> Vec<Value> {
+        let is_unchanged = old.and_then(Value::as_array) == Some(&items);
+        let mut admitted = Vec::with_capacity(items.len());
+        for (index, item) in items.into_iter().enumerate() {
+            let old = old.filter(|_| is_unchanged).and_then(|old| old.get(index));
+            admitted.push(self.below(|path| push_index(path, index), |this| this.value(schema, item, old)));
+        }
+        admitted
     }
 
     fn wrong_type(&mut self, schema: &Schema, value: &Value) {
@@ -157,43 +170,6 @@ fn whole(number: &Number) -> Option<i64> {
         #[allow(clippy::cast_possible_truncation)] // it is whole and small enough
         Some(float as i64)
     })
-}
-
-/// Immutable fields that differ.
-pub(super) fn changed_immutable_fields(schema: &Schema, old: &Value, new: &Value) -> Vec<AdmissionProblem> {
-    let mut problems = Vec::new();
-    collect_changed(schema, old, new, &mut String::new(), &mut problems);
-    problems
-}
-
-fn collect_changed(schema: &Schema, old: &Value, new: &Value, path: &mut String, problems: &mut Vec<AdmissionProblem>) {
-    if schema.constraints.immutable && old != new {
-        let message = format!("the field is immutable: it is {old} and cannot become {new}");
-        problems.push(AdmissionProblem { path: path.clone(), category: "immutable", message, suggestion: None });
-        return;
-    }
-    let length = path.len();
-    match (&schema.shape, old, new) {
-        (Shape::Object(object), Value::Object(old), Value::Object(new)) => {
-            for (name, schema) in &object.properties {
-                if let (Some(old), Some(new)) = (old.get(name), new.get(name)) {
-                    push_field(path, name);
-                    collect_changed(schema, old, new, path, problems);
-                    path.truncate(length);
-                }
-            }
-        }
-        (Shape::Map(schema), Value::Object(old), Value::Object(new)) => {
-            for (name, old) in old {
-                if let Some(new) = new.get(name) {
-                    push_field(path, name);
-                    collect_changed(schema, old, new, path, problems);
-                    path.truncate(length);
-                }
-            }
-        }
-        _ => {}
-    }
 }
 
 /// Turns problems into diagnostics at the places of a document.

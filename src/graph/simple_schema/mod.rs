@@ -25,13 +25,13 @@ pub fn schema(spec: Option<&Node>, types: Option<&Node>) -> Result<Schema, Vec<D
 /// Applies defaults to an instance's spec and checks it (kro.md 2.4, 2.5). Unlike kro, unknown fields are errors, and so
 /// is a missing required field where there is no spec at all. The path in a problem is dotted and starts below `spec`.
 pub fn admit(schema: &Schema, spec: &Value) -> Result<Value, Vec<AdmissionProblem>> {
-    admission::admit(schema, spec)
+    admission::admit(schema, spec, None)
 }
 
-/// The immutable fields that an instance's new spec changes; both specs have been admitted. A field that is new or gone
-/// counts as unchanged.
-pub fn changed_immutable_fields(schema: &Schema, old: &Value, new: &Value) -> Vec<AdmissionProblem> {
-    admission::changed_immutable_fields(schema, old, new)
+/// The same for an instance that is there already, with the spec that was admitted for it. A value that has not changed
+/// keeps to be accepted where the limits on it have become narrower; an immutable field may come and go, but not change.
+pub fn admit_change(schema: &Schema, spec: &Value, old: &Value) -> Result<Value, Vec<AdmissionProblem>> {
+    admission::admit(schema, spec, Some(old))
 }
 
 /// A problem of an instance's spec.

@@ -102,7 +102,7 @@ fn fields_become_json_schema() {
 fn markers_that_make_no_sense_are_refused() {
     for (text, want) in [
         ("number", "type-unknown: there is no type `number`"),
-        ("[]", "slice-element-missing: "),
+        ("[]", "type-empty: `[]` needs"),
         ("map[integer]string", "map-key-not-string: "),
         ("string |", "marker-without-value: no text may stand behind the last marker, not even a blank"),
         ("string | =x", "marker-without-key: "),
@@ -260,12 +260,23 @@ nested: {deep: {must: 'string | required=true'}}
 #[test]
 fn immutable_fields_may_come_and_go_but_not_change() {
     let schema = spec("a: 'string | immutable=true'\nb: {c: 'integer | immutable=true', d: string}\n");
-    let changed = |old: &Value, new: &Value| -> Vec<String> {
-        changed_immutable_fields(&schema, old, new).into_iter().map(|problem| problem.path).collect()
+    let changed = |old: Value, new: Value| -> Vec<String> {
+        let problems = admit_change(&schema, &new, &old).err().unwrap_or_default();
+        problems.into_iter().map(|problem| format!("{} {}", problem.category, problem.path)).collect()
     };
-    assert_eq!(changed(&json!({"a": "x", "b": {"c": 1}}), &json!({"a": "y", "b": {"c": 2, "d": "z"}})), ["a", "b.c"]);
-    assert!(changed(&json!({"b": {"d": "x"}}), &json!({"a": "y", "b": {"c": 2}})).is_empty());
-    assert!(changed(&json!({"a": "x"}), &json!({})).is_empty());
+    let (old, new) = (json!({"a": "x", "b": {"c": 1}}), json!({"a": "y", "b": {"c": 2, "d": "z"}}));
+    assert_eq!(changed(old, new), ["immutable a", "immutable b.c"]);
+    assert!(changed(json!({"b": {"d": "x"}}), json!({"a": "y", "b": {"c": 2}})).is_empty());
+    assert!(changed(json!({"a": "x"}), json!({})).is_empty());
+}
+
+#[test]
+fn what_has_not_changed_is_not_held_against_new_limits() {
+    let schema = spec("a: 'string | enum=\"x,y\"'\nl: '[]integer'\n");
+    let old = json!({"a": "old", "l": [7]});
+    assert!(admit_change(&schema, &json!({"a": "old", "l": [7, 8]}), &old).is_ok());
+    assert_eq!(admit_change(&schema, &json!({"a": "new"}), &old).unwrap_err()[0].category, "enum");
+    assert_eq!(admit_change(&schema, &json!({"a": 1}), &json!({"a": 1})).unwrap_err()[0].category, "type");
 }
 
 #[test]

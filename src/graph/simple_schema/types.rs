@@ -38,7 +38,7 @@ impl TypeExpression {
         let text = text.trim();
         if let Some(item) = text.strip_prefix("[]") {
             if item.is_empty() {
-                return Err(("slice-element-missing", "`[]` needs the type of its items: `[]string`".to_owned()));
+                return Err(("type-empty", "`[]` needs the type of its items: `[]string`".to_owned()));
             }
             return Ok(Self::List(Box::new(Self::parse_nested(item, depth + 1)?)));
         }

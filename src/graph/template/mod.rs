@@ -292,6 +292,11 @@ fn point(scalar: &Location, text: &str, offset: usize) -> Location {
 
 /// Where in the document the text behind a `${` stands, by counting how often it stands before.
 fn same_occurrence(scalar: &Location, text: &str, offset: usize, line: &str) -> Option<usize> {
+    // Counting takes quadratic time; nobody reads columns of texts that are longer.
+    const LONGEST: usize = 64 << 10;
+    if text.len() > LONGEST {
+        return None;
+    }
     let needle = format!("${{{line}");
     let document = scalar.text();
     if text.matches(&needle).count() != document.matches(&needle).count() {
