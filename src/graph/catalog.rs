@@ -152,7 +152,7 @@ impl KindDescription {
     /// What is true of a path of the template, written with `[]` for list items. Without an entry of its own,
     /// `metadata` (which definitions use to make edges) is needed by `create` and counts as carried out; anything else
     /// is needed by `configure` and is not carried out. Both ask for `created`.
-    #[must_use] 
+    #[must_use]
     pub fn field(&self, path: &str) -> Field {
         const METADATA: Field = Field { path: "metadata", step: Step::Create, asks: Production::Created, carried_out: true };
         const OTHER: Field = Field { path: "", step: Step::Configure, asks: Production::Created, carried_out: false };
@@ -166,7 +166,7 @@ impl KindDescription {
 
     /// What a value at a path of the template asks: the step that needs it first, and the latest production that the
     /// field, or a field below it, asks for. An expression may give a whole subtree.
-    #[must_use] 
+    #[must_use]
     pub fn demands(&self, path: &str) -> (Step, Production) {
         let own = self.field(path);
         self.fields
@@ -177,7 +177,7 @@ impl KindDescription {
 
     /// The production that publishes a path of the observed object (`status.vpcID`). A read of a whole subtree needs
     /// everything in it.
-    #[must_use] 
+    #[must_use]
     pub fn published_at(&self, path: &str) -> Production {
         let own = self.published.iter().filter(|(prefix, _)| covers(prefix, path)).max_by_key(|(prefix, _)| prefix.len());
         self.published
@@ -190,7 +190,7 @@ impl KindDescription {
     }
 
     /// API group: `ec2.services.k8s.aws`, or empty.
-    #[must_use] 
+    #[must_use]
     pub fn group(&self) -> &str {
         self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
     }

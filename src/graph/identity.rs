@@ -36,6 +36,7 @@ pub struct Address(pub String);
 
 impl Address {
     /// The address of a top-level instance.
+    #[must_use]
     pub fn root(kind: &str, name: &str) -> Self {
         Self(format!("{kind}/{name}"))
     }
@@ -47,6 +48,7 @@ impl Address {
     }
 
     /// The address as text.
+    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! The graph language: documents with source positions, SimpleSchema, `${}`, CEL, static checks, expansion,
+//! The graph language: documents with source positions, `SimpleSchema`, `${}`, CEL, static checks, expansion,
 //! evaluation and order. Pure: no I/O, no clock, no environment.
 //!
 //! The way through: [`yaml::parse`] makes [`yaml::Node`]s from text; [`definition::Definitions::load`] makes graph

@@ -117,6 +117,9 @@ fn as_in_kro(kind: String) -> Answer {
 fn eval_at(case: &Case) -> Answer {
     let input: Value = serde_json::from_str(&case.input).unwrap();
     let (place, source) = (input["where"].as_str().unwrap(), input["expr"].as_str().unwrap());
+    if !["template", "includeWhen", "readyWhen", "forEach", "status"].contains(&place) {
+        return Answer::Apart(PROSE);
+    }
     let mut setting = Setting::with_inputs(case, source);
     let braced = format!("${{{source}}}");
     for (id, object) in case.given.iter().filter(|(id, _)| !["schema", "excluded"].contains(&id.as_str())) {
@@ -132,13 +135,12 @@ fn eval_at(case: &Case) -> Answer {
     match place {
         "template" => setting.add("probe", &json!({"template": probe(json!({ "value": braced }))})),
         "includeWhen" => setting.add("probe", &json!({ "includeWhen": [braced] })),
-        "forEach" => setting.add("probe", &json!({"forEach": [{"each_": braced}]})),
+        "forEach" => {
+            let template = json!({"apiVersion": "test/v1", "kind": "Thing", "metadata": {"name": "${string(x)}"}});
+            setting.add("probe", &json!({"forEach": [{"x": braced}], "template": template}));
+        }
         "status" => drop(setting.status.insert("probe".to_owned(), json!(braced))),
         _ => {}
-    }
-    if place == "forEach" {
-        setting.resources.last_mut().unwrap()["forEach"] = json!([{"x": braced}]);
-        setting.resources.last_mut().unwrap()["template"]["metadata"]["name"] = json!("${string(x)}");
     }
     let outcome = match setting.run() {
         Ok(outcome) => outcome,
@@ -193,7 +195,11 @@ fn plan(case: &Case) -> Answer {
             let (id, conditions) = head.split_once('(').unwrap_or((head, ""));
             let conditions = conditions.trim_end_matches(')');
             let field = |name: &str| -> Vec<&str> {
-                conditions.split_once(name).map(|(_, rest)| &rest[..=rest.find('}').unwrap()]).into_iter().collect()
+                conditions
+                    .split_once(name)
+                    .map(|(_, rest)| &rest[..rest.find('}').map_or(0, |end| end + 1)])
+                    .into_iter()
+                    .collect()
             };
             if !id.trim().chars().all(|c| c.is_ascii_alphanumeric()) {
                 return Answer::Apart(PROSE);

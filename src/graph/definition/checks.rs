@@ -102,7 +102,7 @@ impl Check<'_> {
                 }
             }
             (TemplateValue::Expression(expression), shape) => {
-                let Some((_, found)) = self.scene.plain(expression) else { return };
+                let Some(found) = self.scene.shape(expression) else { return };
                 if !schemas::fits(&found, schema) {
                     let (source, found, wanted) = (expression.source.trim(), describe(&found.shape), describe(shape));
                     let message = format!("`{source}` is {found}, but `{}` has to be {wanted}", place.path);
@@ -114,7 +114,7 @@ impl Check<'_> {
                 let message = format!("`{}` has to be {}, but this is text", place.path, describe(shape));
                 self.error("type-mismatch", message, &template.location);
             }
-            (literal, shape) => self.literal(literal, shape, &template.location, place),
+            (literal, _) => self.literal(literal, schema, &template.location, place),
         }
     }
 
@@ -132,10 +132,11 @@ impl Check<'_> {
     }
 
     /// A literal, or a mapping or list where something else is declared.
-    fn literal(&mut self, value: &TemplateValue, shape: &Shape, location: &Location, place: &Place<'_>) {
+    fn literal(&mut self, value: &TemplateValue, schema: &Schema, location: &Location, place: &Place<'_>) {
+        let shape = if schema.constraints.mapping_only { &Shape::Map(Box::default()) } else { &schema.shape };
         let (fits, found, quoted) = match value {
             TemplateValue::Literal(value) => (literal_fits(value, shape), literal_name(value), Some(value.to_string())),
-            TemplateValue::Mapping(_) => (*shape == Shape::Any, "a mapping", None),
+            TemplateValue::Mapping(_) => (matches!(shape, Shape::Any | Shape::Map(_)), "a mapping", None),
             TemplateValue::Sequence(_) => (*shape == Shape::Any, "a list", None),
             TemplateValue::Expression(_) | TemplateValue::Text(_) => return,
         };

@@ -86,6 +86,13 @@ impl Scene {
         Some((plain, self.read(&expression.reads[0])?.ok()?.clone()))
     }
 
+    /// The schema of an expression's value, as far as it is plain without types: that of the path that it is, or the
+    /// shape that its operators give.
+    pub(super) fn shape(&self, expression: &Expression) -> Option<Schema> {
+        let of_path = self.plain(expression).map(|(_, schema)| schema);
+        of_path.or_else(|| expression.certain_shape().map(Schema::of))
+    }
+
     /// Reports everything that an expression in a status block names or reads and may not.
     pub(super) fn check_status(&self, expression: &Expression, errors: &mut Vec<Diagnostic>) {
         self.check_functions(expression, None, errors);
@@ -215,9 +222,9 @@ fn unknown_identifier<'a>(expression: &Expression, root: &str, candidates: impl 
         .suggest_closest(root, candidates)
 }
 
-/// Without types only expressions that are one plain path are judged.
+/// Only what is plain without types is judged.
 fn must_be_bool(scene: &Scene, entry: &Entry<'_>, expression: &Expression, errors: &mut Vec<Diagnostic>) {
-    let Some((_, schema)) = scene.plain(expression) else { return };
+    let Some(schema) = scene.shape(expression) else { return };
     if schema.shape != Shape::Boolean && !is_undeclared(&schema, expression) {
         let message = format!("a condition of `{}` is {}, but has to be a boolean", entry.id, describe(&schema.shape));
         errors.push(Diagnostic::error("must-return-bool", message).at(&expression.location));
@@ -230,7 +237,8 @@ fn is_undeclared(schema: &Schema, expression: &Expression) -> bool {
 }
 
 fn must_be_list(scene: &Scene, expression: &Expression, errors: &mut Vec<Diagnostic>) {
-    let Some((plain, schema)) = scene.plain(expression) else { return };
+    let certain = || expression.certain_shape().map(|shape| (Plain::Value, Schema::of(shape)));
+    let Some((plain, schema)) = scene.plain(expression).or_else(certain) else { return };
     let problem = match (plain, &schema.shape) {
         (Plain::Value, Shape::Array(_)) => return,
         (Plain::Value, _) if is_undeclared(&schema, expression) => return,

@@ -33,7 +33,7 @@ pub(super) fn read(
         }
     }
     let plain = |template: &Template| match &template.value {
-        TemplateValue::Expression(expression) => scene.plain(expression).map(|(_, schema)| schema),
+        TemplateValue::Expression(expression) => scene.shape(expression),
         _ => None,
     };
     let schema = schemas::of_status(&fields, &plain);

@@ -44,8 +44,9 @@ pub struct Evaluation {
 pub struct NodeEvaluation {
     /// Whether the node is part of the graph.
     pub included: Included,
-    /// The rendered object: apiVersion, kind, metadata, spec, …; leaves may be unknown. A leaf that reads a sibling is
-    /// unknown until the sibling's gate is open and, if it is a resource, has reached what publishes the field read.
+    /// The rendered object: apiVersion, kind, metadata, spec, …; leaves may be unknown. A leaf that reads a sibling's
+    /// status is unknown until the sibling's gate is open and, if it is a resource, has reached what publishes the field
+    /// read. `metadata.namespace` is that of the instance where the template names none.
     pub desired: Tree,
     /// Whether nodes that depend on it may read it: it exists and its readyWhen hold; for a nested instance: all its
     /// included resources exist and their readyWhen hold, and its own readyWhen hold.
@@ -84,13 +85,13 @@ pub fn evaluate(graph: &Graph, observations: &Observations, catalog: &dyn Catalo
 
 impl Evaluation {
     /// What evaluation says of one node.
-    #[must_use] 
+    #[must_use]
     pub fn node(&self, index: NodeIndex) -> &NodeEvaluation {
         &self.nodes[index.0]
     }
 
     /// Whether a node is excluded.
-    #[must_use] 
+    #[must_use]
     pub fn is_excluded(&self, index: NodeIndex) -> bool {
         matches!(self.node(index).included, Included::No(_))
     }
@@ -109,4 +110,3 @@ impl Evaluation {
         steps::waits_for(&steps::Scene { evaluation: self, graph, observations, catalog }, index, step)
     }
 }
-

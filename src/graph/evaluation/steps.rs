@@ -51,7 +51,9 @@ impl Scene<'_> {
     }
 
     fn has_reached(&self, edge: &Edge) -> bool {
-        if let Some(observation) = self.observations.get(&edge.to) { observation.reached >= edge.production } else {
+        if let Some(observation) = self.observations.get(&edge.to) {
+            observation.reached >= edge.production
+        } else {
             let desired = &self.evaluation.node(edge.to).desired;
             desired.is_known() && !is_carried_out(self.graph, self.catalog, edge.to, desired)
         }

@@ -7,6 +7,8 @@ use crate::graph::catalog::{Catalog, KindDescription, Production, Step};
 use crate::graph::expression::Expression;
 use crate::graph::path;
 use crate::graph::template::Template;
+use indexmap::IndexMap;
+use std::collections::HashMap;
 
 /// The field name of edges that a condition makes.
 pub(super) const INCLUDE_WHEN: &str = "includeWhen";
@@ -96,31 +98,22 @@ impl Found<'_> {
 /// Makes one edge of those that say the same, and drops edges of gates where another edge of the same field leads to the
 /// same resource. Sorted by the resource that needs, then by the one that is needed.
 pub(super) fn merge(edges: &mut Vec<Edge>) {
-    let mut merged: Vec<Edge> = Vec::with_capacity(edges.len());
+    let mut merged: IndexMap<(NodeIndex, NodeIndex, bool, String, String, String), Edge> = IndexMap::new();
     for edge in edges.drain(..) {
-        let same = merged.iter_mut().find(|known| {
-            (known.from, known.to, known.implied) == (edge.from, edge.to, edge.implied)
-                && known.field == edge.field
-                && known.expression == edge.expression
-                && known.reads == edge.reads
-        });
-        match same {
-            Some(known) => {
-                known.step = known.step.min(edge.step);
-                known.production = known.production.max(edge.production);
-            }
-            None => merged.push(edge),
-        }
+        let words = (edge.field.clone(), edge.expression.clone(), edge.reads.clone());
+        let known = merged.entry((edge.from, edge.to, edge.implied, words.0, words.1, words.2)).or_insert(edge.clone());
+        known.step = known.step.min(edge.step);
+        known.production = known.production.max(edge.production);
     }
-    let direct: Vec<Edge> = merged.iter().filter(|edge| !is_gate(edge)).cloned().collect();
-    merged.retain(|edge| {
-        let covered = |other: &Edge| {
-            (other.from, other.to, &other.field) == (edge.from, edge.to, &edge.field) && other.step <= edge.step
-        };
-        !is_gate(edge) || !direct.iter().any(covered)
-    });
-    merged.sort_by_key(|edge| (edge.from, edge.to, edge.implied));
-    *edges = merged;
+    let mut direct: HashMap<(NodeIndex, NodeIndex, &str), Step> = HashMap::new();
+    for edge in merged.values().filter(|edge| !is_gate(edge)) {
+        let first = direct.entry((edge.from, edge.to, &edge.field)).or_insert(edge.step);
+        *first = edge.step.min(*first);
+    }
+    let is_covered =
+        |edge: &Edge| direct.get(&(edge.from, edge.to, &edge.field)).is_some_and(|step| *step <= edge.step);
+    edges.extend(merged.values().filter(|edge| !is_gate(edge) || !is_covered(edge)).cloned());
+    edges.sort_by_key(|edge| (edge.from, edge.to, edge.implied));
 }
 
 fn is_gate(edge: &Edge) -> bool {

@@ -38,7 +38,8 @@ fn missing_inputs(graph: &Graph, looks: &Evaluation) -> Vec<Diagnostic> {
         let evaluation = looks.node(index);
         let unknown = evaluation.desired.unknowns();
         for (field, unknown) in unknown.into_iter().filter(|_| evaluation.included == Included::Yes) {
-            if let Some(input) = unknown.waits_for.strip_prefix(MISSING_INPUT) {
+            // A text with several pieces waits for several things.
+            for input in unknown.waits_for.split(", ").filter_map(|reason| reason.strip_prefix(MISSING_INPUT)) {
                 missing.entry(input).or_default().push(format!("{} ({field})", node.address));
             }
         }

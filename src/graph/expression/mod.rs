@@ -15,6 +15,7 @@ mod reads;
 mod types;
 
 use super::diagnostic::{Diagnostic, Location};
+use super::schema::Shape;
 use cel::common::ast::IdedExpr;
 use serde_json::Value;
 use std::fmt;
@@ -111,6 +112,11 @@ impl Expression {
         // On this very stack, whichever it is: compilation refuses trees that are too deep for it.
         let value = cel::Value::resolve(&self.program.tree, &context).map_err(failure::classify)?;
         functions::take_result(&value)
+    }
+
+    /// The shape of the value, as far as it is certain without a schema.
+    pub(crate) fn certain_shape(&self) -> Option<Shape> {
+        self.program.result.shape()
     }
 
     /// What the value is called, if it is certain without a schema that it is no text.

@@ -4,6 +4,7 @@ use cel::common::types::{
     BOOL_TYPE, BYTES_TYPE, DOUBLE_TYPE, DURATION_TYPE, DYN_TYPE, INT_TYPE, LIST_TYPE, MAP_TYPE, NULL_TYPE, OPTIONAL_TYPE,
     STRING_TYPE, TIMESTAMP_TYPE, TYPE_TYPE, Type, UINT_TYPE,
 };
+use crate::graph::schema::{Schema, Shape};
 use std::fmt;
 
 /// A type that is known before evaluation; `Dyn` is anything.
@@ -56,6 +57,21 @@ impl StaticType {
     /// The type that covers both: the type itself where they are equal, else anything.
     pub(super) fn join(self, other: &Self) -> Self {
         if self == *other { self } else { Self::Dyn }
+    }
+
+    /// The shape of such a value in a document; `None` where that is not certain, or not one shape.
+    pub(super) fn shape(&self) -> Option<Shape> {
+        let schema = |part: &Self| Box::new(part.shape().map(Schema::of).unwrap_or_default());
+        match self {
+            Self::Bool => Some(Shape::Boolean),
+            Self::Int | Self::Uint => Some(Shape::Integer),
+            Self::Double => Some(Shape::Number),
+            Self::String => Some(Shape::String),
+            Self::List(item) => Some(Shape::Array(schema(item))),
+            Self::Map(_, value) => Some(Shape::Map(schema(value))),
+            Self::Optional(value) => value.shape(),
+            Self::Dyn | Self::Null | Self::Bytes | Self::Timestamp | Self::Duration | Self::Type | Self::Opaque(_) => None,
+        }
     }
 
     /// Whether `<` and its like are defined.

@@ -109,6 +109,13 @@ fn expressions_that_are_plain_paths_are_typed() {
       kind: Subnet
       metadata: {{name: 's-${{schema.spec.count}}'}}
       spec: {{cidrBlock: '${{schema.spec.sizes}}', mapPublicIPOnLaunch: '${{schema.spec.name}}', routeTables: '${{schema.spec.sizes}}'}}
+  - id: other
+    includeWhen: ['${{\"yes\"}}', '${{schema.spec.count > 1}}']
+    template:
+      apiVersion: ec2.services.k8s.aws/v1alpha1
+      kind: VPC
+      metadata: {{name: '${{schema.spec.name == \"a\"}}'}}
+      spec: {{cidrBlocks: '${{[schema.spec.name]}}', enableDNSSupport: '${{1 + 1}}'}}
 "
     ));
     assert_eq!(
@@ -118,6 +125,9 @@ fn expressions_that_are_plain_paths_are_typed() {
             ("cel-type", "schema.spec.count", "`string(schema.spec.count)`"),
             ("type-mismatch", "schema.spec.sizes", ""),
             ("type-mismatch", "schema.spec.name", ""),
+            ("must-return-bool", "\"yes\"", ""),
+            ("type-mismatch", "schema.spec.name == \"a\"", ""),
+            ("type-mismatch", "1 + 1", ""),
         ],
         "{}",
         shown(&problems)
@@ -216,6 +226,22 @@ fn metadata_is_checked() {
 ",
     );
     assert_eq!(findings(&problems), [("structure", "b", ""), ("reserved-metadata", "kro.run/owned", "")]);
+}
+
+#[test]
+fn objects_of_a_cluster_scoped_instance_name_their_namespace() {
+    let thing = |id: &str, namespace: &str| {
+        format!(
+            "  - id: {id}\n    template: {{apiVersion: v1, kind: ConfigMap, metadata: {{name: '${{schema.metadata.{namespace}}}'}}}}\n"
+        )
+    };
+    let head = using("Case", "test/v1, kind: Thing", "{}");
+    let (head, _) = head.split_once("  resources:\n").unwrap();
+    let text = format!("{head}  resources:\n{}", thing("child", "namespace"))
+        .replace("kind: Case", "kind: Case\n    scope: Cluster");
+    let (_, problems) = load_all(&[("case.yaml", &text)]);
+    let found: Vec<&str> = findings(&problems).into_iter().map(|(category, ..)| category).collect();
+    assert_eq!(found, ["structure", "cel-type"], "{}", shown(&problems));
 }
 
 #[test]

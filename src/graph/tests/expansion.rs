@@ -164,6 +164,27 @@ fn inputs_that_nobody_gives_are_named_with_their_readers() {
 }
 
 #[test]
+fn every_missing_input_of_a_text_is_named() {
+    let text =
+        INSTANCE.replace("  name: workload-cluster1\n  tenant", "  tenant").replace("  managementAccountId", "  #");
+    let found = problems(&text, &own());
+    assert_eq!(categories(&found), ["missing-input", "missing-input"], "{}", shown(&found));
+    assert!(found[0].message.starts_with("`spec.name`"), "{}", found[0].message);
+    assert!(found[0].message.ends_with("more"), "{}", found[0].message);
+    assert!(found[1].message.starts_with("`spec.managementAccountId`"), "{}", found[1].message);
+    let both = case(
+        "  - id: a
+    template: {apiVersion: test/v1, kind: Thing, metadata: {name: a}, spec: '${b.status.id}-${schema.spec.other}-${schema.spec.third}'}
+  - id: b
+    template: {apiVersion: test/v1, kind: Thing, metadata: {name: b}}
+",
+    );
+    let found = problems(CASE, &both);
+    let fields: Vec<&str> = found.iter().filter_map(|problem| problem.message.split('`').nth(1)).collect();
+    assert_eq!(fields, ["spec.other", "spec.third"], "{}", shown(&found));
+}
+
+#[test]
 fn an_input_inside_of_a_subtree_that_is_handed_on_is_named_whole() {
     let without = "  - id: inner
     template:
@@ -203,7 +224,7 @@ spec:
   schema:
     apiVersion: v1alpha1
     kind: Case
-    spec: {name: string, other: string, list: '[]string', flag: boolean | default=true}
+    spec: {name: string, other: string, third: string, list: '[]string', flag: boolean | default=true}
   resources:
 ";
 
