@@ -3,6 +3,8 @@
 
 pub mod access_entry;
 pub mod addon;
+#[cfg(test)]
+mod calls;
 pub mod catalog;
 pub mod cluster;
 pub mod compare;
