@@ -144,3 +144,61 @@ pub(super) type Hint = fn(&[RunReport]) -> Option<String>;
 pub(super) fn changed(plans: &[&Plan]) -> usize {
     plans.iter().flat_map(|plan| &plan.changes).filter(|change| change.action != Action::None).count()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::arguments::OutputFormat;
+    use crate::cli::printer::Captured;
+    use crate::cli::testing::{context, report};
+    use crate::engine::report::End;
+    use serde_json::Value;
+    use std::ffi::OsString;
+
+    fn ended(format: OutputFormat, end: End) -> (u8, Captured) {
+        let (context, out, _) = context(format);
+        let carry_on = CommandLine::of(&["fleetctl", "apply", "a.yaml"].map(OsString::from));
+        let carry_out = CarryOut { context: &context, command: "apply", progress: Progress::new(&context.printer), carry_on };
+        (carry_out.report(&[report(end)], Vec::new(), |_| None), out)
+    }
+
+    #[test]
+    fn text_json_and_exit_code_say_the_same() {
+        let expected = [
+            (End::Done, 0, "done in", "done"),
+            (End::Failed, 1, "failed after", "failed"),
+            (End::Incomplete, 3, "incomplete after", "incomplete"),
+            (End::Interrupted, 130, "interrupted after", "interrupted"),
+        ];
+        for (end, code, in_text, in_json) in expected {
+            let (text_code, text) = ended(OutputFormat::Text, end);
+            let (json_code, json) = ended(OutputFormat::Json, end);
+            let last: Value = serde_json::from_str(json.text().lines().last().unwrap()).unwrap();
+            assert_eq!((text_code, json_code, last["exit"].as_u64()), (code, code, Some(code.into())));
+            assert!(text.text().contains(in_text), "{}", text.text());
+            assert_eq!(last["instances"][0]["end"], in_json);
+            assert_eq!(text.text().contains("fleetctl apply a.yaml"), code != 0);
+            assert_eq!(last["carryOn"].as_str(), (code != 0).then_some("fleetctl apply a.yaml"));
+        }
+    }
+
+    #[test]
+    fn an_instance_that_changed_nothing_does_not_hide_the_others() {
+        let (context, out, _) = context(OutputFormat::Json);
+        let carry_on = CommandLine::of(&[]);
+        let carry_out = CarryOut { context: &context, command: "apply", progress: Progress::new(&context.printer), carry_on };
+        let error = CliError::of("EksCluster/other", EngineError::ArgoCd("no".into()));
+        let code = carry_out.report(&[report(End::Done)], vec![error], |_| None);
+        let last: Value = serde_json::from_str(&out.text()).unwrap();
+        assert_eq!((code, &last["error"]["code"], &last["instances"][0]["end"]), (1, &"argocd".into(), &"done".into()));
+    }
+
+    #[test]
+    fn when_one_instance_cannot_be_opened_none_is_run() {
+        let (context, _, _) = context(OutputFormat::Text);
+        let carry_on = CommandLine::of(&[]);
+        let carry_out = CarryOut { context: &context, command: "apply", progress: Progress::new(&context.printer), carry_on };
+        let opened = vec![("a".into(), Ok(1)), ("b".into(), Err(EngineError::Identity("no credentials".into())))];
+        assert_eq!(carry_out.all_opened(opened).unwrap_err().to_string(), "b: no credentials");
+    }
+}

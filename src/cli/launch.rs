@@ -111,6 +111,13 @@ mod tests {
             chosen("", &[token, ("ARGOCD_OPTS", "--server localhost:8080 --plaintext")]),
             chosen("argocd: none", &[server, token]),
         ];
-        insta::assert_snapshot!(lines.join("\n"), @"");
+        insta::assert_snapshot!(lines.join("\n"), @"
+        not configured
+        not configured
+        https://argocd.example.com
+        ARGOCD_AUTH_TOKEN is empty
+        http://localhost:8080
+        none
+        ");
     }
 }

@@ -33,5 +33,27 @@ pub fn start(verbosity: u8, colored: bool, environment: &Environment) -> Result<
 
 /// At the level `trace` the libraries below us print requests and replies, and with them session credentials and tokens.
 fn is_harmless(metadata: &Metadata<'_>) -> bool {
-    *metadata.level() < Level::TRACE || metadata.target().starts_with("fleetctl")
+    is_harmless_at(*metadata.level(), metadata.target())
+}
+
+fn is_harmless_at(level: Level, target: &str) -> bool {
+    level < Level::TRACE || target == "fleetctl" || target.starts_with("fleetctl::")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_never_log_at_trace() {
+        assert!(!is_harmless_at(Level::TRACE, "aws_smithy_runtime::client::orchestrator"));
+        assert!(is_harmless_at(Level::DEBUG, "aws_smithy_runtime::client::orchestrator"));
+        assert!(is_harmless_at(Level::TRACE, "fleetctl::engine::run"));
+    }
+
+    #[test]
+    fn a_filter_that_cannot_be_read_is_a_usage_error() {
+        let environment = Environment::of(&[("FLEETCTL_LOG", "fleetctl=loud")]);
+        assert_eq!(start(0, false, &environment).unwrap_err().exit_code(), 4);
+    }
 }

@@ -96,25 +96,12 @@ fn leaves(path: &str, value: &Value, lines: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::report::{Done, Failure, NotReached};
+    use crate::cli::testing::report;
+    use crate::engine::report::{Failure, NotReached};
     use crate::graph::identity::Address;
-    use serde_json::json;
 
     fn address(path: &str) -> Address {
         Address(format!("EksCluster/demo/{path}"))
-    }
-
-    pub(crate) fn report(end: End) -> RunReport {
-        let done = |path: &str, action| Done { address: address(path), kind: "VPC".into(), id: "vpc-1".into(), action };
-        RunReport {
-            instance: Address::root("EksCluster", "demo"),
-            end,
-            done: vec![done("vpc/vpc", Action::Create), done("vpc/a", Action::Create), done("vpc/b", Action::Update)],
-            failed: Vec::new(),
-            not_reached: Vec::new(),
-            status: json!({"state": "ACTIVE", "vpc": {"id": "vpc-1"}, "conditions": [{"type": "Ready"}], "none": null}),
-            seconds: 723.4,
-        }
     }
 
     fn text(report: RunReport, hints: &[&str]) -> String {

@@ -11,17 +11,35 @@ use crate::graph::yaml::Node;
 use crate::state::file::InstanceKey;
 use std::path::{Path, PathBuf};
 
+/// The instances that a store knows.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    /// Those whose state can be read.
+    pub keys: Vec<InstanceKey>,
+    /// Keys in the store of states that cannot be read.
+    pub unreadable: Vec<String>,
+    /// What people know the store by.
+    pub store: String,
+}
+
+impl Recorded {
+    /// Whether there is a state of this instance, readable or not.
+    fn has(&self, key: &InstanceKey) -> bool {
+        self.keys.contains(key) || self.unreadable.contains(&key.store_key())
+    }
+}
+
 /// The keys of the instances that the command line names. Documents are read for their names alone: the state knows the
 /// rest, so that definitions that have changed or gone do not matter.
-pub async fn keys(arguments: &Destroy, recorded: &[InstanceKey], store: &str) -> Result<Vec<InstanceKey>, CliError> {
+pub async fn keys(arguments: &Destroy, recorded: &Recorded) -> Result<Vec<InstanceKey>, CliError> {
     let (paths, names): (Vec<&PathBuf>, Vec<&PathBuf>) = arguments.targets.iter().partition(|target| is_path(target));
     let paths: Vec<PathBuf> = paths.into_iter().chain(&arguments.file).cloned().collect();
     let mut keys = Vec::new();
     if !paths.is_empty() {
-        keys.extend(of_documents(blocking(move || read_inputs(&paths)).await, recorded, store)?);
+        keys.extend(of_documents(blocking(move || read_inputs(&paths)).await, recorded)?);
     }
     for name in names {
-        keys.push(by_name(&name.to_string_lossy(), arguments.namespace.as_deref(), recorded, store)?);
+        keys.push(by_name(&name.to_string_lossy(), arguments.namespace.as_deref(), recorded)?);
     }
     keys.dedup();
     Ok(keys)
@@ -35,7 +53,7 @@ fn is_path(target: &Path) -> bool {
 }
 
 /// The instances among documents.
-fn of_documents(loaded: Loaded, recorded: &[InstanceKey], store: &str) -> Result<Vec<InstanceKey>, CliError> {
+fn of_documents(loaded: Loaded, recorded: &Recorded) -> Result<Vec<InstanceKey>, CliError> {
     let Loaded { nodes, mut problems, files } = loaded;
     let keys: Vec<(InstanceKey, &Node)> = nodes.iter().filter_map(|node| Some((key(node)?, node))).collect();
     if keys.is_empty() && !has_errors(&problems) {
@@ -43,8 +61,8 @@ fn of_documents(loaded: Loaded, recorded: &[InstanceKey], store: &str) -> Result
         problems.push(Diagnostic::error("no-instance", format!("no instance of a graph definition in {names}")));
     }
     for (key, node) in &keys {
-        if !recorded.contains(key) {
-            problems.push(Diagnostic::error("not-recorded", not_recorded(&key.to_string(), store)).at(&node.location));
+        if !recorded.has(key) {
+            problems.push(Diagnostic::error("not-recorded", not_recorded(&key.to_string(), &recorded.store)).at(&node.location));
         }
     }
     if has_errors(&problems) { Err(CliError::Documents(problems)) } else { Ok(keys.into_iter().map(|(key, _)| key).collect()) }
@@ -61,14 +79,14 @@ fn key(document: &Node) -> Option<InstanceKey> {
 }
 
 /// The recorded instance that KIND/NAME names.
-fn by_name(text: &str, namespace: Option<&str>, recorded: &[InstanceKey], store: &str) -> Result<InstanceKey, CliError> {
-    let found = matching(text, namespace, recorded);
+fn by_name(text: &str, namespace: Option<&str>, recorded: &Recorded) -> Result<InstanceKey, CliError> {
+    let found = matching(text, namespace, &recorded.keys);
     match found.as_slice() {
         [key] => Ok((*key).clone()),
         [] => {
-            let names: Vec<_> = recorded.iter().map(|key| format!("{}/{}", key.kind, key.name)).collect();
+            let names: Vec<_> = recorded.keys.iter().map(|key| format!("{}/{}", key.kind, key.name)).collect();
             let hint = closest(text, names.iter().map(String::as_str)).map(|name| format!("; did you mean `{name}`?"));
-            Err(CliError::Usage(format!("{}{}", not_recorded(text, store), hint.unwrap_or_default())))
+            Err(CliError::Usage(format!("{}{}", not_recorded(text, &recorded.store), hint.unwrap_or_default())))
         }
         several => {
             let lines: Vec<_> =
@@ -79,7 +97,7 @@ fn by_name(text: &str, namespace: Option<&str>, recorded: &[InstanceKey], store:
 }
 
 /// The recorded instances that KIND/NAME and a namespace name. The case of the kind does not matter, as with kubectl.
-pub fn matching<'a>(text: &str, namespace: Option<&str>, recorded: &'a [InstanceKey]) -> Vec<&'a InstanceKey> {
+fn matching<'a>(text: &str, namespace: Option<&str>, recorded: &'a [InstanceKey]) -> Vec<&'a InstanceKey> {
     let Some((kind, name)) = text.split_once('/') else { return Vec::new() };
     let is_meant = |key: &&InstanceKey| {
         key.kind.eq_ignore_ascii_case(kind) && key.name == name && namespace.is_none_or(|namespace| key.namespace == namespace)
@@ -109,8 +127,9 @@ mod tests {
 
     #[test]
     fn names_are_found_or_explained() {
-        let all = [recorded("argocd", "one"), recorded("argocd", "two"), recorded("other", "two")];
-        let find = |text, namespace| match by_name(text, namespace, &all, "./state") {
+        let keys = vec![recorded("argocd", "one"), recorded("argocd", "two"), recorded("other", "two")];
+        let all = Recorded { keys, unreadable: Vec::new(), store: "./state".into() };
+        let find = |text, namespace| match by_name(text, namespace, &all) {
             Ok(key) => key.to_string(),
             Err(error) => error.to_string(),
         };

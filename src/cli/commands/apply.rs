@@ -30,7 +30,7 @@ pub(super) async fn run(context: &Context, arguments: &Apply) -> Result<u8, CliE
     let works = engine.work(&project.documents, &project.definitions, &project.used).await?;
     let opened = join_all(works.into_iter().map(|work| async {
         let instance = work.key().to_string();
-        (instance, engine.open_apply(work).await)
+        (instance, Box::pin(engine.open_apply(work)).await)
     }));
     let applies = carry_out.all_opened(opened.await)?;
     let plans: Vec<_> = applies.iter().map(crate::engine::api::Apply::plan).collect();

@@ -4,18 +4,20 @@ use crate::cli::arguments::Destroy;
 use crate::cli::carry_out::{CarryOut, changed};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::launch;
 use crate::cli::progress::Progress;
 use crate::cli::style::plural;
-use crate::cli::{launch, targets};
+use crate::cli::targets::{self, Recorded};
 use crate::engine::stop::Stop;
-use crate::state::session::read_all;
+use crate::state::session::read_each;
+use crate::state::store::Store;
 use futures::future::join_all;
 
 /// Plans from the state, shows, asks and carries out, all instances side by side.
 pub(super) async fn run(context: &Context, arguments: &Destroy) -> Result<u8, CliError> {
     let store = launch::store(context);
-    let recorded: Vec<_> = read_all(&*store).await?.into_iter().map(|state| state.instance).collect();
-    let keys = targets::keys(arguments, &recorded, &store.name()).await?;
+    let recorded = recorded(context, &*store).await?;
+    let keys = targets::keys(arguments, &recorded).await?;
     let progress = Progress::new(&context.printer);
     let carry_out = CarryOut { context, command: "destroy", progress, carry_on: context.command_line.clone() };
     let engine = launch::engine(context, carry_out.progress.events()).await?;
@@ -30,4 +32,19 @@ pub(super) async fn run(context: &Context, arguments: &Destroy) -> Result<u8, Cl
     let stop = Stop::default();
     let runs = destroys.into_iter().map(|destroy| (destroy.plan().header.instance.to_string(), destroy.run(&stop)));
     carry_out.run(runs, &stop, |_| None).await
+}
+
+/// What is recorded. A state that cannot be read is named, and does not keep others from being destroyed.
+async fn recorded(context: &Context, store: &dyn Store) -> Result<Recorded, CliError> {
+    let mut recorded = Recorded { keys: Vec::new(), unreadable: Vec::new(), store: store.name() };
+    for (key, state) in read_each(store).await? {
+        match state {
+            Ok(state) => recorded.keys.push(state.instance),
+            Err(error) => {
+                context.printer.failure(&format!("warning: {error}"));
+                recorded.unreadable.push(key);
+            }
+        }
+    }
+    Ok(recorded)
 }
