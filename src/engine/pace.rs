@@ -16,13 +16,13 @@ const SHARE: f64 = 0.05;
 const MOST: f64 = 0.8;
 
 /// The pause before the next look, without jitter.
-pub fn pause(waited: Duration, usual: Duration) -> Duration {
+pub(super) fn pause(waited: Duration, usual: Duration) -> Duration {
     let longest = if waited >= usual.mul_f64(MOST) { LONGEST_LATE } else { LONGEST_EARLY };
     waited.mul_f64(SHARE).clamp(SHORTEST, longest)
 }
 
 /// The pause before the next look, ten per cent more or less.
-pub fn jittered_pause(waited: Duration, usual: Duration) -> Duration {
+pub(super) fn jittered_pause(waited: Duration, usual: Duration) -> Duration {
     pause(waited, usual).mul_f64(rand::rng().random_range(0.9..1.1))
 }
 
