@@ -144,7 +144,9 @@ fn difference(written: &Plan, now: &Plan) -> Option<String> {
     if before.targets != after.targets {
         return Some("accounts, regions or roles have changed".into());
     }
-    if (&before.lineage, before.serial) != (&after.lineage, after.serial) {
+    // The lock is taken on a state, so applying makes one where there was none; it has been used for nothing yet.
+    let still_unused = before.lineage.is_empty() && after.serial == 0;
+    if !still_unused && (&before.lineage, before.serial) != (&after.lineage, after.serial) {
         return Some(format!("the state has moved from serial {} to {}", before.serial, after.serial));
     }
     changes_difference(written, now)

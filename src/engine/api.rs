@@ -4,6 +4,7 @@ pub use super::apply::Apply;
 use super::apply::open;
 pub use super::destroy::Destroy;
 use super::events::Events;
+use super::place::{expand_all, place_all};
 use super::plan::Plan;
 use super::report::{EngineError, InstanceStatus};
 use super::status;
@@ -80,8 +81,11 @@ impl Engine {
         definitions: &Definitions,
         used: &DefinitionsUsed,
     ) -> Result<Vec<Work>, EngineError> {
+        // Documents are judged before anybody is asked, so that their faults need no credentials.
+        let mut works = expand_all(documents, definitions, used)?;
         let caller = self.sessions.caller().await.map_err(super::clouds::caller_error)?;
-        super::place::all(documents, definitions, used, &self.settings, Some(&caller.account))
+        place_all(&mut works, documents, &self.settings, Some(&caller.account))?;
+        Ok(works)
     }
 
     /// Plans without lock and without writing anything.
@@ -115,5 +119,7 @@ pub fn work_offline(
     used: &DefinitionsUsed,
     settings: &EngineSettings,
 ) -> Result<Vec<Work>, EngineError> {
-    super::place::all(documents, definitions, used, settings, None)
+    let mut works = expand_all(documents, definitions, used)?;
+    place_all(&mut works, documents, settings, None)?;
+    Ok(works)
 }

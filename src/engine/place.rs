@@ -17,13 +17,11 @@ use crate::state::file::DefinitionsUsed;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Expands every instance and places its resources. `caller` is the caller's own account, when STS has told it.
-pub(super) fn all(
+/// Expands every instance and checks what can be checked without any call. Nothing is placed yet.
+pub(super) fn expand_all(
     documents: &Documents,
     definitions: &Definitions,
     used: &DefinitionsUsed,
-    settings: &EngineSettings,
-    caller: Option<&str>,
 ) -> Result<Vec<Work>, EngineError> {
     let mut problems = Vec::new();
     let mut works = Vec::new();
@@ -37,13 +35,17 @@ pub(super) fn all(
         problems.extend(work.blank.errors.iter().cloned());
         problems.extend(impossible_values(work));
     }
-    if !problems.is_empty() {
-        return Err(EngineError::Documents(problems));
-    }
-    for work in &mut works {
-        Placing { documents, settings, caller, work }.place_all()?;
-    }
-    Ok(works)
+    if problems.is_empty() { Ok(works) } else { Err(EngineError::Documents(problems)) }
+}
+
+/// Places the resources of expanded instances. `caller` is the caller's own account, when STS has told it.
+pub(super) fn place_all(
+    works: &mut [Work],
+    documents: &Documents,
+    settings: &EngineSettings,
+    caller: Option<&str>,
+) -> Result<(), EngineError> {
+    works.iter_mut().try_for_each(|work| Placing { documents, settings, caller, work }.place_all())
 }
 
 fn unplaced(graph: Graph, definitions: &DefinitionsUsed) -> Work {
@@ -140,6 +142,8 @@ impl Placing<'_> {
         let namespace_document = self.documents.namespaces.get(namespace);
         let region = identity::region(&object, namespace_document, self.settings.region.as_deref())
             .map_err(|refusal| refused(&refusal))?;
+        let account = account_of(&self.work.graph.instance);
+        let declared = account.is_some() || namespace_document.is_some_and(|it| it.annotations.contains_key(identity::OWNER_ACCOUNT));
         let question = Question {
             api_version: &node.api_version,
             kind: &node.kind,
@@ -147,11 +151,12 @@ impl Placing<'_> {
             name,
             labels: &identity::labels(&object),
             namespace_document,
-            account: account_of(&self.work.graph.instance),
+            account,
             region: &region,
             selectors: &self.documents.selectors,
             settings: &self.settings.accounts,
-            caller: self.caller,
+            // Without calls, an account that only the caller's identity would tell stays empty.
+            caller: self.caller.or((!declared).then_some("")),
         };
         let choice = question.choose().map_err(|refusal| refused(&refusal))?;
         let identity = self.identity(index, &choice.account, &region)?;

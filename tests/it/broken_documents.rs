@@ -76,7 +76,7 @@ fn a_cycle_is_told_with_its_members() {
     let said = said_of_definition("vpc.yaml", |text| {
         text.replacen(
             "enableDNSSupport: true",
-            "instanceTenancy: ${internetGateway.status.internetGatewayID}\n        enableDNSSupport: true",
+            "instanceTenancy: ${internetGateway.status.internetGatewayID}\n          enableDNSSupport: true",
             1,
         )
     });

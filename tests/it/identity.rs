@@ -81,7 +81,7 @@ fn an_account_other_than_the_selectors_is_refused() {
 #[test]
 fn expired_credentials_are_refused() {
     let world = World::new();
-    Emulator::shared().post("/_fleet/settings", &json!({"account": world.hub, "expiredAccessKeys": [world.hub]}));
+    Emulator::shared().post("/_fleet/settings", &json!({"expiredAccessKeys": [world.hub]}));
     refused(&world, 6, &["expired"]);
 }
 
