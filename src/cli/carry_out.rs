@@ -29,6 +29,11 @@ pub(super) struct CarryOut<'a> {
 }
 
 impl CarryOut<'_> {
+    /// See [`Questions::can_be_answered`].
+    pub(super) fn can_be_answered(&self) -> Result<(), CliError> {
+        Questions::new(self.context, self.command).can_be_answered()
+    }
+
     /// Warnings about the documents.
     pub(super) fn warn(&self, problems: &[Diagnostic]) {
         let printer = &self.context.printer;

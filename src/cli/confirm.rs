@@ -21,16 +21,20 @@ impl<'a> Questions<'a> {
         Self { context, verb, can_ask }
     }
 
-    /// Asks whether to do what was shown, unless `--yes` has answered.
-    pub async fn whether(&self, question: &str) -> Result<(), CliError> {
-        if self.context.settings.yes.value {
+    /// Refuses to begin what would end at a question that nobody can answer.
+    pub fn can_be_answered(&self) -> Result<(), CliError> {
+        if self.context.settings.yes.value || self.can_ask {
             return Ok(());
         }
-        if !self.can_ask {
-            let verb = self.verb;
-            return Err(CliError::NeedsConfirmation(format!(
-                "{verb} needs --yes where there is no terminal to ask on; nothing was changed"
-            )));
+        let message = format!("{} needs --yes where there is no terminal to ask on; nothing was changed", self.verb);
+        Err(CliError::NeedsConfirmation(message))
+    }
+
+    /// Asks whether to do what was shown, unless `--yes` has answered.
+    pub async fn whether(&self, question: &str) -> Result<(), CliError> {
+        self.can_be_answered()?;
+        if self.context.settings.yes.value {
+            return Ok(());
         }
         let answer = self.ask(&format!("{question} Only `yes` is taken for an answer: ")).await;
         if answer.as_deref() == Some("yes") { Ok(()) } else { Err(CliError::Declined(self.verb)) }

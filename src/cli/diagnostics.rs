@@ -12,9 +12,6 @@ const LONGEST_LINE: usize = 500;
 /// More diagnostics than these are counted, not shown.
 const MOST: usize = 50;
 
-/// Width that messages are wrapped at.
-const WIDTH: usize = 120;
-
 /// A diagnostic for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DiagnosticJson {
@@ -68,7 +65,8 @@ pub fn sorted<'a>(diagnostics: impl IntoIterator<Item = &'a Diagnostic>) -> Vec<
 /// The diagnostics as text.
 pub fn render(diagnostics: &[&Diagnostic], colored: bool) -> String {
     let theme = if colored { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-    let handler = GraphicalReportHandler::new_themed(theme).with_width(WIDTH).with_links(false).without_syntax_highlighting();
+    let handler =
+        GraphicalReportHandler::new_themed(theme).with_links(false).with_wrap_lines(false).without_syntax_highlighting();
     let mut text = String::new();
     for diagnostic in diagnostics.iter().take(MOST) {
         let report = Report { diagnostic, source: source(diagnostic) };

@@ -171,7 +171,7 @@ fn what(event: &Event, style: Style) -> String {
         }
         Event::Started { address, kind, step } => format!("{}  {} …", object(address, kind), word(*step)),
         Event::Finished { address, kind, step, id, seconds } => {
-            let word = style.paint(Look::Green, word(*step));
+            let word = style.paint(Look::Green, if *step == StepName::Wait { "ready" } else { word(*step) });
             format!("{}  {word}  {}  {}", object(address, kind), clean(id), duration(*seconds))
         }
         Event::Waiting { address, kind, state, seconds, usually_seconds } => {

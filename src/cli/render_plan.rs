@@ -1,7 +1,7 @@
 //! A plan as text.
 
 use super::style::{Look, Style, clean, plural};
-use crate::engine::plan::{Action, Change, FieldDifference, Header, Plan, Summary, Target};
+use crate::engine::plan::{Action, Change, FieldDifference, Header, Plan, Target};
 use crate::state::file::DefinitionsUsed;
 use serde_json::Value;
 
@@ -13,12 +13,15 @@ pub fn render(plan: &Plan, style: Style, verbosity: u8) -> String {
     let mut lines = Vec::new();
     header(&plan.header, style, &mut lines);
     open_calls(&plan.open_calls, style, &mut lines);
-    for change in &plan.changes {
-        let is_shown = change.action != Action::None || change.waits || verbosity > 0;
-        if is_shown {
+    let mut was_long = true;
+    for change in plan.changes.iter().filter(|change| change.action != Action::None || change.waits || verbosity > 0) {
+        let shown = resource(change, style, verbosity);
+        // One-liners stand close together.
+        if was_long || shown.len() > 1 {
             lines.push(String::new());
-            resource(change, style, verbosity, &mut lines);
         }
+        was_long = shown.len() > 1;
+        lines.extend(shown);
     }
     not_carried_out(plan, style, &mut lines);
     lines.push(String::new());
@@ -59,19 +62,26 @@ fn open_calls(calls: &[String], style: Style, lines: &mut Vec<String>) {
     lines.extend(calls.iter().map(|call| format!("    {}", clean(call))));
 }
 
-fn resource(change: &Change, style: Style, verbosity: u8, lines: &mut Vec<String>) {
+fn resource(change: &Change, style: Style, verbosity: u8) -> Vec<String> {
     let (marker, word, look) = marker(change);
     let id = change.id.as_ref().map(|id| format!("  {}", clean(id))).unwrap_or_default();
     let by_name = if change.by_name { "  (has to be confirmed by name)" } else { "" };
     let marker = style.paint(look, format!("{marker:>3} {word}"));
-    lines.push(format!("{marker}  {}  {}{id}{by_name}", clean(change.address.as_str()), clean(&change.kind)));
+    let mut lines = vec![format!("{marker}  {}  {}{id}{by_name}", clean(change.address.as_str()), clean(&change.kind))];
     if let Some(reason) = &change.reason {
         lines.extend(clean(reason).lines().map(|line| format!("      {}", style.paint(Look::Dim, line))));
     }
     let is_new = change.action == Action::Create;
-    for difference in &change.fields {
+    for difference in change.fields.iter().filter(|difference| verbosity > 0 || !is_new || is_telling(&difference.path)) {
         lines.extend(field(difference, is_new, verbosity).into_iter().map(|line| format!("      {line}")));
     }
+    lines
+}
+
+/// Fields of a new object that say something that the address and the header do not.
+fn is_telling(path: &str) -> bool {
+    let is_name = path == "metadata.name" || path == "metadata.namespace";
+    !is_name && !path.starts_with("metadata.annotations[services.k8s.aws/")
 }
 
 fn marker(change: &Change) -> (&'static str, &'static str, Look) {
@@ -99,11 +109,17 @@ fn field(difference: &FieldDifference, is_new: bool, verbosity: u8) -> Vec<Strin
         let whole = verbosity > 0 || difference.unknown.is_some();
         return vec![format!("{path}: {}", if whole { after } else { cut(&after) })];
     }
-    let before = value(&difference.before);
+    let (before, after) = distinct(difference, after);
     if before.chars().count() <= LONG && after.chars().count() <= LONG {
         return vec![format!("{path}: {before} → {after}")];
     }
     vec![format!("{path}:"), format!("    {before}"), format!("  → {after}")]
+}
+
+/// Both values. Where only the writing of a document differs, both are shown as they are written.
+fn distinct(difference: &FieldDifference, after: String) -> (String, String) {
+    let before = value(&difference.before);
+    if before == after { (difference.before.to_string(), difference.after.to_string()) } else { (before, after) }
 }
 
 /// An expression as it stands in a document.
@@ -111,12 +127,19 @@ fn braced(expression: &str) -> String {
     if expression.contains("${") { expression.to_owned() } else { format!("${{{expression}}}") }
 }
 
-/// JSON; control characters are escaped by it.
+/// JSON; control characters are escaped by it. Texts that hold JSON, such as policies, are shown as what they hold.
 fn value(value: &Value) -> String {
     match value {
         Value::Null => "(nothing)".into(),
+        Value::String(text) => document(text).as_ref().unwrap_or(value).to_string(),
         value => value.to_string(),
     }
+}
+
+/// The mapping or list that a text holds.
+fn document(text: &str) -> Option<Value> {
+    let is_document = text.trim_start().starts_with(['{', '[']);
+    serde_json::from_str(text).ok().filter(|_| is_document)
 }
 
 fn cut(text: &str) -> String {
@@ -142,22 +165,13 @@ fn not_carried_out(plan: &Plan, style: Style, lines: &mut Vec<String>) {
 /// `Plan: 22 to create, 1 unchanged.`, or `No changes.`
 fn summary(plan: &Plan) -> String {
     let waiting = plan.changes.iter().filter(|change| change.action == Action::None && change.waits).count();
-    let counted = counts(&plan.summary);
-    if !counted.is_empty() {
-        let unchanged = plan.summary.none - waiting.min(plan.summary.none);
-        let extra = [(waiting, "to wait for"), (unchanged, "unchanged")];
-        let extra = extra.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
-        return format!("Plan: {}.", counted.into_iter().chain(extra).collect::<Vec<_>>().join(", "));
+    if !has_changes(plan) {
+        return match waiting {
+            0 => "No changes.".into(),
+            waiting => format!("No changes; {} to wait for.", plural(waiting, "object")),
+        };
     }
-    match (waiting, plan.open_calls.len()) {
-        (0, 0) => "No changes.".into(),
-        (0, open) => format!("No changes; {} to look up.", plural(open, "call")),
-        (waiting, _) => format!("No changes; {} to wait for.", plural(waiting, "object")),
-    }
-}
-
-/// `22 to create`, for everything that is changed.
-pub fn counts(summary: &Summary) -> Vec<String> {
+    let summary = &plan.summary;
     let counts = [
         (summary.create, "to create"),
         (summary.adopt, "to adopt"),
@@ -165,8 +179,17 @@ pub fn counts(summary: &Summary) -> Vec<String> {
         (summary.replace, "to replace"),
         (summary.delete, "to delete"),
         (summary.refused, "refused"),
+        (plan.open_calls.len(), "to look up"),
+        (waiting, "to wait for"),
+        (summary.none.saturating_sub(waiting), "unchanged"),
     ];
-    counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect()
+    let counted = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+    format!("Plan: {}.", counted.collect::<Vec<_>>().join(", "))
+}
+
+/// Whether there is more to do than to wait.
+pub fn has_changes(plan: &Plan) -> bool {
+    !plan.open_calls.is_empty() || plan.summary.none != plan.changes.len()
 }
 
 #[cfg(test)]
@@ -185,6 +208,8 @@ mod tests {
     fn every_action_has_its_marker() {
         let mut create = change(Action::Create, "vpc/vpc", "VPC");
         create.fields.push(difference("spec.cidrBlocks[0]", json!(null), json!("10.0.0.0/16")));
+        create.fields.push(difference("metadata.name", json!(null), json!("demo-vpc")));
+        create.fields.push(difference("spec.document", json!(null), json!("{\n  \"Version\": \"2012-10-17\"}")));
         create.fields.push(difference("spec.policy", json!(null), json!("x".repeat(200))));
         let mut subnet = change(Action::Create, "vpc/subnet", "Subnet");
         subnet.fields.push(FieldDifference {
@@ -216,6 +241,7 @@ mod tests {
 
           + create  EksCluster/demo/vpc/vpc  VPC
               spec.cidrBlocks[0]: "10.0.0.0/16"
+              spec.document: {"Version":"2012-10-17"}
               spec.policy: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… (202 characters)
 
           + create  EksCluster/demo/vpc/subnet  Subnet
@@ -232,7 +258,6 @@ mod tests {
               the path of a role cannot be changed
 
           - delete  EksCluster/demo/vpc/natGateway2  NATGateway
-
          <= adopt  EksCluster/demo/vpc/internetGateway  InternetGateway
 
           ! refused  EksCluster/demo/vpc/subnet1  Subnet
@@ -279,7 +304,7 @@ mod tests {
         Not carried out by fleetctl:
           EksCluster/demo/eks/serviceAccount  ServiceAccount: it is an object of Kubernetes
 
-        No changes; 1 call to look up.
+        Plan: 1 to look up, 1 unchanged.
         ");
     }
 
@@ -292,7 +317,7 @@ mod tests {
         assert!(text(&waiting, 0).ends_with("\n\nNo changes; 1 object to wait for.\n"));
         let mut open = nothing;
         open.open_calls.push("CreateVpc".into());
-        assert!(text(&open, 0).ends_with("\n\nNo changes; 1 call to look up.\n"));
+        assert!(text(&open, 0).ends_with("\n\nPlan: 1 to look up, 1 unchanged.\n"));
     }
 
     #[test]

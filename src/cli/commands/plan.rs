@@ -62,7 +62,7 @@ fn show(context: &Context, plans: &[plan::Plan], errors: &[CliError]) {
 fn exit_code(plans: &[plan::Plan], errors: &[CliError], detailed: bool) -> u8 {
     let of_plan = |plan: &plan::Plan| match plan {
         plan if plan.summary.refused > 0 => 1,
-        plan if detailed && !plan.is_empty() => 2,
+        plan if detailed && render_plan::has_changes(plan) => 2,
         _ => 0,
     };
     worst(plans.iter().map(of_plan).chain(errors.iter().map(CliError::exit_code)))
