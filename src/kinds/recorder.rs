@@ -37,7 +37,7 @@ impl std::fmt::Debug for Recorder {
 pub struct Options {
     /// How often a call is made that AWS throttles, the first time included.
     pub throttled_attempts: u32,
-    /// How long after the first attempt a throttled call is made again.
+    /// How long after AWS first throttled it a call is made again.
     pub throttled_limit: Duration,
     /// How long after it was made an object may not be visible yet to calls that need it. For as long, `NotFound` is
     /// taken for `NotYet`.
@@ -311,6 +311,7 @@ fn freshest(state: &StateFile, subject: &Subject) -> Option<DateTime<Utc>> {
 }
 
 /// What to do about a refusal.
+#[derive(Debug, Clone, Copy)]
 enum Answer {
     /// Make fewer calls: back off exponentially, anywhere up to the ceiling, so that callers spread.
     Slower {
@@ -335,33 +336,35 @@ struct Attempts {
     began: Instant,
     made: u32,
     throttled: u32,
+    throttled_since: Option<Instant>,
     early: u32,
 }
 
 impl Attempts {
     fn new() -> Self {
-        Self { began: Instant::now(), made: 0, throttled: 0, early: 0 }
+        Self { began: Instant::now(), made: 0, throttled: 0, throttled_since: None, early: 0 }
     }
 
     /// Counts a refused attempt. The pause before the next, or `None` if there is to be none.
     fn refused(&mut self, answer: Answer) -> Option<Duration> {
         self.made += 1;
-        let (pause, limit) = match answer {
+        let (pause, since, limit) = match answer {
             Answer::GiveUp => return None,
             Answer::Slower { attempts, limit } => {
                 self.throttled += 1;
                 if self.throttled >= attempts {
                     return None;
                 }
-                (ceiling(SLOWER, 2.0, self.throttled).mul_f64(rand::random_range(0.0..=1.0)), limit)
+                let since = *self.throttled_since.get_or_insert_with(Instant::now);
+                (ceiling(SLOWER, 2.0, self.throttled).mul_f64(rand::random_range(0.0..=1.0)), since, limit)
             }
             Answer::Later { limit } => {
                 self.early += 1;
-                (ceiling(LATER, 1.5, self.early).mul_f64(rand::random_range(0.75..=1.0)), limit)
+                (ceiling(LATER, 1.5, self.early).mul_f64(rand::random_range(0.75..=1.0)), self.began, limit)
             }
         };
         // The last attempt is made when the limit is reached, not a pause before it.
-        let left = limit.saturating_sub(self.began.elapsed());
+        let left = limit.saturating_sub(since.elapsed());
         (!left.is_zero()).then(|| pause.min(left))
     }
 }
@@ -370,3 +373,6 @@ fn ceiling((first, longest): (Duration, Duration), factor: f64, attempt: u32) ->
     let exponent = i32::try_from(attempt.saturating_sub(1).min(32)).unwrap_or(32);
     longest.min(first.mul_f64(factor.powi(exponent)))
 }
+
+#[cfg(test)]
+mod tests;

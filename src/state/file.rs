@@ -1,7 +1,7 @@
 //! The state of one top-level instance, as the program sees it and as it stands in the file.
 //!
 //! These structs are the format. Unknown fields are refused: an older program that dropped a field it does not know
-//! would lose data when it writes the file back. So every new field raises [`VERSION`]; see [`super::migrate`].
+//! would lose data when it writes the file back. So every new field raises [`VERSION`]; see `migrate.rs`.
 
 use crate::graph::catalog::Production;
 use crate::graph::identity::{Address, Identity};

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 #[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
 pub enum Entry {
     /// A mutating call is about to be made.
-    Begin(Begin),
+    Begin(Box<Begin>),
     /// It is over.
     End {
         /// The begin entry's number.
@@ -190,9 +190,11 @@ impl Journal {
         self.view(StateFile::clone)
     }
 
-    /// Looks at the state as it is now without copying it. The journal waits meanwhile: be quick.
+    /// Looks at the state as it is now, entries included, without copying it.
     pub fn view<T>(&self, look: impl FnOnce(&StateFile) -> T) -> T {
-        look(&self.state.borrow())
+        // Not under the channel's lock: a look that reads the state once more would wait for the writer, and it for us.
+        let state = self.state.borrow().clone();
+        look(&state)
     }
 
     /// The time, by the clock that the session was opened with.

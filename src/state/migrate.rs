@@ -11,7 +11,7 @@ use super::replay::Segment;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// One step of a migration. The text says what is wrong with the document.
+/// One step of a migration; the version is raised by the chain. The text says what is wrong with the document.
 type Step = fn(Value) -> Result<Value, String>;
 
 /// Steps for state files; the first turns version 1 into version 2, and so on.
@@ -19,6 +19,8 @@ const STEPS: &[Step] = &[];
 
 /// Steps for journal segments, likewise.
 const SEGMENT_STEPS: &[Step] = &[];
+
+const _: () = assert!(STEPS.len() as u64 + 1 == VERSION && SEGMENT_STEPS.len() == STEPS.len());
 
 const FILE_WAY_OUT: &str = "Put back a copy (the versions before it lie beside it as .backup-N, the highest N is the newest); \
 what was made since then is found again by its tags and names";
@@ -61,10 +63,56 @@ fn parse<T: DeserializeOwned>(key: &str, bytes: &[u8], steps: &[Step], way_out: 
     let document: Value = serde_json::from_slice(bytes).map_err(|error| damaged(format!("it is not JSON: {error}")))?;
     let found = document.get("version").and_then(Value::as_u64).filter(|version| *version > 0);
     let found = found.ok_or_else(|| damaged("it has no version".to_owned()))?;
-    if found > VERSION {
-        return Err(StateError::NewerVersion { key: key.to_owned(), found, known: VERSION });
+    let known = steps.len() as u64 + 1;
+    if found > known {
+        return Err(StateError::NewerVersion { key: key.to_owned(), found, known });
     }
-    let first = usize::try_from(found - 1).unwrap_or(usize::MAX);
-    let current = steps.iter().skip(first).try_fold(document, |document, step| step(document)).map_err(damaged)?;
-    serde_json::from_value(current).map_err(|error| damaged(error.to_string()))
+    let current = (1..known).zip(steps).skip_while(|(version, _)| *version < found).try_fold(document, step);
+    serde_json::from_value(current.map_err(damaged)?).map_err(|error| damaged(error.to_string()))
+}
+
+fn step(document: Value, (version, step): (u64, &Step)) -> Result<Value, String> {
+    let mut document = step(document)?;
+    document["version"] = (version + 1).into();
+    Ok(document)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::{StateError, Step, parse};
+    use serde_json::{Value, json};
+
+    const TWO_STEPS: &[Step] = &[
+        |mut document| {
+            document["steps"].as_array_mut().ok_or("it has no steps")?.push(json!("1 to 2"));
+            Ok(document)
+        },
+        |mut document| {
+            document["steps"].as_array_mut().ok_or("it has no steps")?.push(json!("2 to 3"));
+            Ok(document)
+        },
+    ];
+
+    fn read(document: &Value) -> Result<Value, String> {
+        let parsed = parse("a.json", document.to_string().as_bytes(), TWO_STEPS, "Put it back");
+        parsed.map_err(|error: StateError| error.to_string())
+    }
+
+    #[test]
+    fn each_version_takes_the_steps_that_it_needs() {
+        let after = |version: u64| read(&json!({"version": version, "steps": []})).unwrap();
+        assert_eq!(after(1), json!({"version": 3, "steps": ["1 to 2", "2 to 3"]}));
+        assert_eq!(after(2), json!({"version": 3, "steps": ["2 to 3"]}));
+        assert_eq!(after(3), json!({"version": 3, "steps": []}));
+    }
+
+    #[test]
+    fn what_cannot_be_migrated_is_said() {
+        assert_eq!(read(&json!({"version": 2})).unwrap_err(), "a.json is damaged: it has no steps. Put it back");
+        let newer = "a.json has version 4, this fleetctl reads up to 3: use a newer fleetctl";
+        assert_eq!(read(&json!({"version": 4, "steps": []})).unwrap_err(), newer);
+        assert_eq!(read(&json!({"version": 0})).unwrap_err(), "a.json is damaged: it has no version. Put it back");
+    }
 }

@@ -19,17 +19,17 @@ pub(super) struct Segment {
     /// Lineage of the state that it belongs to.
     pub(super) lineage: String,
     /// Its number; the first is 1, and none is left out.
-    pub(super) segment: u64,
+    pub(super) number: u64,
     /// The entries in order.
     pub(super) entries: Vec<Entry>,
 }
 
-/// Brings a state up to an entry. Total: what does not fit is looked for by [`replay`] and by the writer.
+/// Brings a state up to an entry. Total: what does not fit is looked for when it is read back and by the writer.
 pub fn apply(state: &mut StateFile, entry: &Entry) {
     match entry {
         Entry::Begin(begin) => {
             state.last_entry = state.last_entry.max(begin.entry);
-            state.open.push(begin.clone());
+            state.open.push(begin.as_ref().clone());
         }
         Entry::End { begin, record, .. } => {
             state.open.retain(|open| open.entry != *begin);
@@ -183,8 +183,8 @@ fn replay_segment(state: &mut StateFile, number: u64, key: &str, bytes: &[u8]) -
     if segment.lineage != state.lineage {
         return Err(damaged(format!("it belongs to lineage {}, the state has {}", segment.lineage, state.lineage)));
     }
-    if segment.segment != number {
-        return Err(damaged(format!("it is segment {}", segment.segment)));
+    if segment.number != number {
+        return Err(damaged(format!("it is segment {}", segment.number)));
     }
     segment.entries.iter().try_for_each(|entry| replay(state, entry)).map_err(damaged)?;
     state.folded_segment = number;

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 pub struct Stored {
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// What tells this version from others (an ETag).
+    /// What tells this version from others (an `ETag`).
     pub tag: String,
 }
 

@@ -135,7 +135,7 @@ impl Writer {
     async fn commit(&mut self, entries: Vec<Entry>, mut after: StateFile) -> Result<(), StateError> {
         let number = after.folded_segment + 1;
         let key = self.keys.segment(number);
-        let segment = Segment { version: VERSION, lineage: after.lineage.clone(), segment: number, entries };
+        let segment = Segment { version: VERSION, lineage: after.lineage.clone(), number, entries };
         let bytes = migrate::encode_segment(&key, &segment)?;
         after.folded_segment = number;
         match self.store.put_if_absent(&key, &bytes).await {
@@ -256,7 +256,10 @@ impl Batch {
     fn add(&mut self, draft: Draft, reply: oneshot::Sender<Written>, clock: &Clock) {
         let (entry, permit) = match draft {
             Draft::Begin(intent) => match self.begin(*intent, clock) {
-                Ok(begin) => (Entry::Begin(begin.clone()), Some(Permit::of(&begin))),
+                Ok(begin) => {
+                    let permit = Permit::of(&begin);
+                    (Entry::Begin(Box::new(begin)), Some(permit))
+                }
                 Err(error) => {
                     let _ = reply.send(Err(error));
                     return;
