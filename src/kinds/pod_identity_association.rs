@@ -333,7 +333,7 @@ impl Kind for PodIdentityAssociation {
 mod tests {
     use super::*;
     use crate::kinds::kind::Changeability;
-    use crate::kinds::shared::tests::{paths, places, subject};
+    use crate::kinds::shared::tests::{complete, paths, places, subject};
 
     fn us() -> Subject {
         subject("eks.services.k8s.aws/v1alpha1", "PodIdentityAssociation")
@@ -416,5 +416,10 @@ mod tests {
         assert_eq!(description.field("spec.clusterName").asks, Production::Ready);
         assert!(!description.field("spec.roleRef.from.name").carried_out);
         assert_eq!(PodIdentityAssociation.goes_with().map(|with| with.kind), Some("Cluster"));
+    }
+
+    #[test]
+    fn the_spec_reads_every_field_of_the_schema() {
+        spec::<AssociationSpec>(&complete(PodIdentityAssociation.description())).unwrap();
     }
 }
