@@ -7,7 +7,7 @@ use super::error::{CliError, worst};
 use super::json::{PlanLine, SummaryLine, Versioned};
 use super::progress::Progress;
 use super::render_plan;
-use super::render_report::{self, Afterword};
+use super::render_report;
 use super::style::Look;
 use crate::engine::plan::{Action, Plan};
 use crate::engine::report::{EngineError, RunReport};
@@ -90,15 +90,11 @@ impl CarryOut<'_> {
     }
 
     /// Runs what was opened, reports, and returns the exit code.
-    pub(super) async fn run<F>(
-        &self,
-        runs: impl IntoIterator<Item = (String, F)>,
-        stop: &Stop,
-        hint: Hint,
-    ) -> Result<u8, CliError>
+    pub(super) async fn run<F>(&self, runs: impl IntoIterator<Item = (String, F)>, stop: &Stop) -> Result<u8, CliError>
     where
         F: Future<Output = Result<RunReport, EngineError>>,
     {
+        self.progress.restart();
         let guard = self.context.signals.guard(stop.clone(), self.on_interrupt());
         let ended = join_all(runs.into_iter().map(|(instance, run)| async { (instance, run.await) })).await;
         drop(guard);
@@ -111,19 +107,19 @@ impl CarryOut<'_> {
                 Err(error) => errors.push(CliError::of(instance, error)),
             }
         }
-        Ok(self.report(&reports, errors, hint))
+        Ok(self.report(&reports, errors))
     }
 
-    fn report(&self, reports: &[RunReport], errors: Vec<CliError>, hint: Hint) -> u8 {
+    fn report(&self, reports: &[RunReport], errors: Vec<CliError>) -> u8 {
         let exit = worst(reports.iter().map(|report| report.end.exit_code()).chain(errors.iter().map(CliError::exit_code)));
-        let afterword = Afterword { carry_on: self.carry_on.to_string(), hints: hint(reports).into_iter().collect() };
+        let carry_on = self.carry_on.to_string();
         let printer = &self.context.printer;
         let error = (!errors.is_empty()).then(|| CliError::join(errors));
         if printer.is_json() {
-            printer.json_line(&SummaryLine::of(self.command, reports, &afterword, error.as_ref(), exit));
+            printer.json_line(&SummaryLine::of(self.command, reports, &carry_on, error.as_ref(), exit));
             return exit;
         }
-        printer.result(&render_report::render(reports, &afterword, printer.style()));
+        printer.result(&render_report::render(reports, &carry_on, printer.style()));
         if let Some(error) = error {
             super::print_error_text(printer, &error);
         }
@@ -141,9 +137,6 @@ impl CarryOut<'_> {
         move || progress.note(&text)
     }
 }
-
-/// What to do about things that were not reached, if anything can be.
-pub(super) type Hint = fn(&[RunReport]) -> Option<String>;
 
 /// How many objects plans change.
 pub(super) fn changed(plans: &[&Plan]) -> usize {
@@ -164,7 +157,7 @@ mod tests {
         let (context, out, _) = context(format);
         let carry_on = CommandLine::of(&["fleetctl", "apply", "a.yaml"].map(OsString::from));
         let carry_out = CarryOut { context: &context, command: "apply", progress: Progress::new(&context.printer), carry_on };
-        (carry_out.report(&[report(end)], Vec::new(), |_| None), out)
+        (carry_out.report(&[report(end)], Vec::new()), out)
     }
 
     #[test]
@@ -193,7 +186,7 @@ mod tests {
         let carry_on = CommandLine::of(&[]);
         let carry_out = CarryOut { context: &context, command: "apply", progress: Progress::new(&context.printer), carry_on };
         let error = CliError::of("EksCluster/other", EngineError::ArgoCd("no".into()));
-        let code = carry_out.report(&[report(End::Done)], vec![error], |_| None);
+        let code = carry_out.report(&[report(End::Done)], vec![error]);
         let last: Value = serde_json::from_str(&out.text()).unwrap();
         assert_eq!((code, &last["error"]["code"], &last["instances"][0]["end"]), (1, &"argocd".into(), &"done".into()));
     }

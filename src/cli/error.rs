@@ -23,7 +23,7 @@ pub enum CliError {
     #[error("{0}: not confirmed; nothing was changed")]
     Declined(&'static str),
     /// The engine said no.
-    #[error("{}{error}", prefix(.instance.as_deref()))]
+    #[error("{}{error}", prefix(.instance.as_deref(), .error))]
     Engine {
         /// The instance that it is about, where it is about one.
         instance: Option<String>,
@@ -137,8 +137,10 @@ fn count(diagnostics: &[Diagnostic], place: &str) -> String {
     }
 }
 
-fn prefix(instance: Option<&str>) -> String {
-    instance.map(|instance| format!("{instance}: ")).unwrap_or_default()
+/// The instance that an error is about, unless its own text names it.
+fn prefix(instance: Option<&str>, error: &EngineError) -> String {
+    let unnamed = instance.filter(|instance| !error.to_string().contains(instance));
+    unnamed.map(|instance| format!("{instance}: ")).unwrap_or_default()
 }
 
 fn join(errors: &[CliError]) -> String {

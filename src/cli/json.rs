@@ -2,7 +2,6 @@
 
 use super::diagnostics::DiagnosticJson;
 use super::error::CliError;
-use super::render_report::Afterword;
 use crate::engine::plan::{Action, Change, Header, NotCarriedOut, Plan, Summary};
 use crate::engine::report::{EngineError, InstanceStatus, RunReport};
 use serde::Serialize;
@@ -157,8 +156,6 @@ pub struct SummaryLine<'a> {
     instances: &'a [RunReport],
     #[serde(skip_serializing_if = "Option::is_none")]
     carry_on: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    hints: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorJson>,
     exit: u8,
@@ -166,16 +163,16 @@ pub struct SummaryLine<'a> {
 
 impl<'a> SummaryLine<'a> {
     /// Of runs.
-    pub fn of(command: &'a str, reports: &'a [RunReport], afterword: &'a Afterword, error: Option<&CliError>, exit: u8) -> Self {
-        let carry_on = Some(afterword.carry_on.as_str()).filter(|_| exit != 0);
+    pub fn of(command: &'a str, reports: &'a [RunReport], carry_on: &'a str, error: Option<&CliError>, exit: u8) -> Self {
+        let carry_on = Some(carry_on).filter(|_| exit != 0);
         let error = error.map(ErrorJson::from);
-        Self { event: "summary", version: VERSION, command, instances: reports, carry_on, hints: &afterword.hints, error, exit }
+        Self { event: "summary", version: VERSION, command, instances: reports, carry_on, error, exit }
     }
 
     /// Of a command that did not come to a run.
     pub fn failed(command: &'a str, error: &CliError) -> Self {
         let (error, exit) = (Some(ErrorJson::from(error)), error.exit_code());
-        Self { event: "summary", version: VERSION, command, instances: &[], carry_on: None, hints: &[], error, exit }
+        Self { event: "summary", version: VERSION, command, instances: &[], carry_on: None, error, exit }
     }
 }
 
@@ -310,8 +307,7 @@ mod tests {
             status: json!({}),
             seconds: 1.5,
         };
-        let afterword = Afterword { carry_on: "fleetctl apply cluster.yaml".into(), hints: vec!["set it".into()] };
-        insta::assert_json_snapshot!(SummaryLine::of("apply", &[report], &afterword, None, 3), @r#"
+        insta::assert_json_snapshot!(SummaryLine::of("apply", &[report], "fleetctl apply cluster.yaml", None, 3), @r#"
         {
           "event": "summary",
           "version": 1,
@@ -328,9 +324,6 @@ mod tests {
             }
           ],
           "carryOn": "fleetctl apply cluster.yaml",
-          "hints": [
-            "set it"
-          ],
           "exit": 3
         }
         "#);

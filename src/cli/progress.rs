@@ -20,7 +20,7 @@ pub struct Progress(Arc<Inner>);
 struct Inner {
     form: Form,
     printer: Printer,
-    start: Instant,
+    start: Mutex<Instant>,
 }
 
 #[derive(Debug)]
@@ -49,13 +49,22 @@ impl Progress {
             // Also with -v: lines of the log would break the lines that are drawn over and over.
             Form::Lines
         };
-        Self(Arc::new(Inner { form, printer: printer.clone(), start: Instant::now() }))
+        Self(Arc::new(Inner { form, printer: printer.clone(), start: Mutex::new(Instant::now()) }))
     }
 
     /// Where the engine is to send its events.
     pub fn events(&self) -> Events {
         let progress = self.clone();
         Events::to(move |event| progress.show(&event))
+    }
+
+    /// From now on time is counted anew: an answer may have been waited for.
+    pub fn restart(&self) {
+        *self.0.start.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.0.start.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
     /// Says something beside the events.
@@ -77,8 +86,10 @@ impl Progress {
 
     fn show(&self, event: &Event) {
         let style = self.0.printer.error_style();
-        let line = || line(event, self.0.start.elapsed(), style);
+        let line = || line(event, self.elapsed(), style);
         match &self.0.form {
+            // Said where the signal was heard.
+            Form::Lines | Form::Terminal { .. } if *event == Event::Stopping => {}
             Form::Json => self.0.printer.json_line(&json_line(event)),
             Form::Quiet if matches!(event, Event::Failed { .. }) => self.0.printer.failure(&line()),
             Form::Quiet => {}
@@ -97,36 +108,34 @@ impl Progress {
 fn update_bars(event: &Event, bars: &MultiProgress, running: &mut HashMap<Address, ProgressBar>) -> bool {
     match event {
         Event::Started { address, kind, step } => {
-            let bar =
-                bars.add(ProgressBar::new_spinner().with_style(bar_style()).with_message(bar_text(address, kind, word(*step))));
-            bar.enable_steady_tick(Duration::from_millis(200));
-            replace(running, address, Some(bar));
+            let bar = running.entry(address.clone()).or_insert_with(|| new_bar(bars));
+            bar.set_message(bar_text(address, kind, word(*step)));
+            bar.reset_elapsed();
             false
         }
-        Event::Waiting { address, kind, state, usually_seconds, .. } => {
+        Event::Waiting { address, kind, state, seconds, usually_seconds } => {
             let text = format!("{} (usually {})", bar_text(address, kind, &clean(state)), duration(*usually_seconds));
-            match running.get(address) {
-                Some(bar) => bar.set_message(text),
-                None => return true,
-            }
+            // A wait may have begun in an earlier run.
+            let waited = Duration::try_from_secs_f64(*seconds).unwrap_or_default();
+            let bar = running.entry(address.clone()).or_insert_with(|| new_bar(bars));
+            bar.set_message(text);
+            bar.set_elapsed(waited);
             false
         }
         Event::Finished { address, .. } | Event::Failed { address, .. } => {
-            replace(running, address, None);
+            if let Some(bar) = running.remove(address) {
+                bar.finish_and_clear();
+            }
             true
         }
         _ => true,
     }
 }
 
-fn replace(running: &mut HashMap<Address, ProgressBar>, address: &Address, bar: Option<ProgressBar>) {
-    let old = match bar {
-        Some(bar) => running.insert(address.clone(), bar),
-        None => running.remove(address),
-    };
-    if let Some(old) = old {
-        old.finish_and_clear();
-    }
+fn new_bar(bars: &MultiProgress) -> ProgressBar {
+    let bar = bars.add(ProgressBar::new_spinner().with_style(bar_style()));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
 }
 
 fn bar_text(address: &Address, kind: &str, what: &str) -> String {

@@ -5,24 +5,14 @@ use crate::engine::plan::Action;
 use crate::engine::report::{End, RunReport};
 use serde_json::Value;
 
-/// What is said of runs beside their reports.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Afterword {
-    /// The command that carries on; not said when everything is done.
-    pub carry_on: String,
-    /// What to do about things that were not reached.
-    pub hints: Vec<String>,
-}
-
-/// Reports as text.
-pub fn render(reports: &[RunReport], afterword: &Afterword, style: Style) -> String {
+/// Reports as text. `carry_on` is the command that carries on; not said when everything is done.
+pub fn render(reports: &[RunReport], carry_on: &str, style: Style) -> String {
     let mut lines = Vec::new();
     for report in reports {
         instance(report, style, &mut lines);
     }
-    lines.extend(afterword.hints.iter().map(|hint| format!("{} {hint}", style.paint(Look::Cyan, "hint:"))));
     if reports.iter().any(|report| report.end != End::Done) {
-        lines.push(format!("Carry on with: {}", style.paint(Look::Cyan, clean(&afterword.carry_on))));
+        lines.push(format!("Carry on with: {}", style.paint(Look::Cyan, clean(carry_on))));
     }
     lines.join("\n") + "\n"
 }
@@ -104,14 +94,13 @@ mod tests {
         Address(format!("EksCluster/demo/{path}"))
     }
 
-    fn text(report: RunReport, hints: &[&str]) -> String {
-        let hints = hints.iter().map(|hint| (*hint).to_owned()).collect();
-        render(&[report], &Afterword { carry_on: "fleetctl apply cluster.yaml".into(), hints }, Style::new(false))
+    fn text(report: RunReport) -> String {
+        render(&[report], "fleetctl apply cluster.yaml", Style::new(false))
     }
 
     #[test]
     fn a_run_that_did_everything_says_the_status() {
-        insta::assert_snapshot!(text(report(End::Done), &[]), @"
+        insta::assert_snapshot!(text(report(End::Done)), @"
         EksCluster/demo: done in 12m 3s: 2 created, 1 updated.
           state: ACTIVE
           vpc.id: vpc-1
@@ -133,7 +122,7 @@ mod tests {
             kind: "Cluster".into(),
             reason: "EksCluster/demo/vpc/natGateway1 failed".into(),
         });
-        insta::assert_snapshot!(text(failed, &[]), @"
+        insta::assert_snapshot!(text(failed), @"
         EksCluster/demo: failed after 12m 3s: 2 created, 1 updated.
           failed
             EksCluster/demo/vpc/natGateway1  NATGateway
@@ -147,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_run_says_what_to_do() {
+    fn an_incomplete_run_names_what_is_missing() {
         let mut incomplete = report(End::Incomplete);
         incomplete.done.clear();
         incomplete.not_reached.push(NotReached {
@@ -155,12 +144,11 @@ mod tests {
             kind: "Secret".into(),
             reason: "no Argo CD is configured".into(),
         });
-        insta::assert_snapshot!(text(incomplete, &["set ARGOCD_SERVER"]), @"
+        insta::assert_snapshot!(text(incomplete), @"
         EksCluster/demo: incomplete after 12m 3s: nothing was changed.
           not reached
             EksCluster/demo/eks/argocdSecret  Secret
               no Argo CD is configured
-        hint: set ARGOCD_SERVER
         Carry on with: fleetctl apply cluster.yaml
         ");
     }

@@ -8,7 +8,6 @@ use crate::cli::launch;
 use crate::cli::progress::Progress;
 use crate::cli::project::Project;
 use crate::cli::written_plan::WrittenPlan;
-use crate::engine::report::RunReport;
 use crate::engine::stop::Stop;
 use futures::future::join_all;
 
@@ -42,7 +41,7 @@ pub(super) async fn run(context: &Context, arguments: &Apply) -> Result<u8, CliE
     let confirmed = carry_out.ask("Carry this out?", &plans, &arguments.confirm).await?;
     let stop = Stop::default();
     let runs = applies.into_iter().map(|apply| (apply.plan().header.instance.to_string(), apply.run(&confirmed, &stop)));
-    carry_out.run(runs, &stop, hint).await
+    carry_out.run(runs, &stop).await
 }
 
 /// The command line with the documents instead of their written plan, which is out of date once a run has begun.
@@ -50,15 +49,4 @@ fn without_plan(context: &Context, arguments: &Apply, inputs: &Inputs) -> Comman
     let plan = arguments.inputs.all().first().map(|path| path.display().to_string()).unwrap_or_default();
     let documents: Vec<_> = inputs.files.iter().map(|path| path.display().to_string()).collect();
     context.command_line.replacing(&plan, &documents)
-}
-
-/// A registration is not reached when no Argo CD is configured.
-fn hint(reports: &[RunReport]) -> Option<String> {
-    let is_registration = |kind: &str| kind == "Secret";
-    let missing = reports.iter().flat_map(|report| &report.not_reached).find(|object| is_registration(&object.kind))?;
-    Some(format!(
-        "{} registers the cluster with Argo CD: set ARGOCD_SERVER and ARGOCD_AUTH_TOKEN (ARGOCD_OPTS too, if your Argo CD \
-         needs options) and apply again; or write `argocd: none` into fleetctl.yaml if there is no Argo CD",
-        missing.address
-    ))
 }

@@ -32,7 +32,7 @@ pub(super) async fn run(context: &Context, arguments: &Destroy) -> Result<u8, Cl
     carry_out.ask(&question, &plans, &[]).await?;
     let stop = Stop::default();
     let runs = destroys.into_iter().map(|destroy| (destroy.plan().header.instance.to_string(), destroy.run(&stop)));
-    carry_out.run(runs, &stop, |_| None).await
+    carry_out.run(runs, &stop).await
 }
 
 /// What is recorded. A state that cannot be read is named, and does not keep others from being destroyed.
