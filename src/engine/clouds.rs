@@ -8,7 +8,7 @@ use crate::state::file::RoleUsed;
 use std::sync::Arc;
 
 /// The services that reach an object. Its account is compared with what `sts:GetCallerIdentity` says first.
-pub async fn target(
+pub(super) async fn target(
     sessions: &Sessions,
     identity: &Identity,
     role: Option<&RoleUsed>,
@@ -22,7 +22,7 @@ pub async fn target(
 }
 
 /// Credentials that do not work end with another exit code than a network that does not.
-pub fn caller_error(error: CallError) -> EngineError {
+pub(super) fn caller_error(error: CallError) -> EngineError {
     match error.class {
         ErrorClass::Credentials | ErrorClass::Denied => EngineError::Identity(error.to_string()),
         _ => EngineError::Read(error),

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 /// What every step of a run shares. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Context {
+pub(super) struct Context {
     /// Makes recorded calls.
     pub recorder: Recorder,
     /// The journal.
@@ -29,7 +29,7 @@ pub struct Context {
 
 /// One object, its kind, and the services that reach it.
 #[derive(Clone)]
-pub struct Item {
+pub(super) struct Item {
     /// Its kind.
     pub kind: &'static dyn Kind,
     /// The object.
@@ -46,14 +46,14 @@ impl std::fmt::Debug for Item {
 
 impl Item {
     /// The name of its kind.
-    pub fn kind_name(&self) -> &str {
+    pub(super) fn kind_name(&self) -> &str {
         &self.subject.identity.kind
     }
 }
 
 impl Context {
     /// How long a wait usually takes: as past runs of this state say, else as the kind does.
-    pub fn usually(&self, item: &Item, what: Usually) -> Duration {
+    pub(super) fn usually(&self, item: &Item, what: Usually) -> Duration {
         let typical = item.kind.typical();
         let (suffix, stated) = match what {
             Usually::Create => ("create", typical.create),
@@ -64,14 +64,14 @@ impl Context {
     }
 
     /// Says that a step has started, and gives what says that it is over.
-    pub fn started(&self, item: &Item, step: StepName) -> StepClock {
+    pub(super) fn started(&self, item: &Item, step: StepName) -> StepClock {
         let (address, kind) = (item.subject.address.clone(), item.kind_name().to_owned());
         self.events.say(Event::Started { address, kind, step });
         StepClock { step, since: Instant::now() }
     }
 
     /// Says that a step is over.
-    pub fn finished(&self, item: &Item, clock: &StepClock, id: &str) {
+    pub(super) fn finished(&self, item: &Item, clock: &StepClock, id: &str) {
         self.events.say(Event::Finished {
             address: item.subject.address.clone(),
             kind: item.kind_name().to_owned(),
@@ -82,7 +82,7 @@ impl Context {
     }
 
     /// Says how something that is waited for is.
-    pub fn waiting(&self, item: &Item, state: &str, waited: Duration, usually: Duration) {
+    pub(super) fn waiting(&self, item: &Item, state: &str, waited: Duration, usually: Duration) {
         self.events.say(Event::Waiting {
             address: item.subject.address.clone(),
             kind: item.kind_name().to_owned(),
@@ -95,7 +95,7 @@ impl Context {
 
 /// Which wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Usually {
+pub(super) enum Usually {
     /// From the create call until ready.
     Create,
     /// From the delete call until gone.
@@ -104,14 +104,14 @@ pub enum Usually {
 
 /// When a step started.
 #[derive(Debug)]
-pub struct StepClock {
+pub(super) struct StepClock {
     step: StepName,
     since: Instant,
 }
 
 /// Why a step did not get done.
 #[derive(Debug)]
-pub enum Trouble {
+pub(super) enum Trouble {
     /// It failed: AWS's code and message, and the way out where one is known.
     Failed(String),
     /// The user asked to stop; nothing is wrong.

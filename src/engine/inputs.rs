@@ -8,7 +8,7 @@ use crate::graph::yaml::Node;
 
 /// The place that a value of a rendered object comes from. Follows single reads of `schema` up through nested instances
 /// to the instance document; a value that is made otherwise is placed at its template.
-pub fn place_of(graph: &Graph, index: NodeIndex, path: &[Segment]) -> Option<Location> {
+pub(super) fn place_of(graph: &Graph, index: NodeIndex, path: &[Segment]) -> Option<Location> {
     let node = graph.node(index);
     let Some(template) = &node.template else { return document_place(&graph.instance.node, path) };
     let found = descend(template, path);
@@ -64,7 +64,7 @@ fn document_place(node: &Node, path: &[Segment]) -> Option<Location> {
 }
 
 /// `spec.cidrBlocks[0]` → its segments. Keys in brackets that are not numbers are names.
-pub fn segments(path: &str) -> Vec<Segment> {
+pub(super) fn segments(path: &str) -> Vec<Segment> {
     let mut found = Vec::new();
     let mut rest = path;
     while !rest.is_empty() {

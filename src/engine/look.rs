@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// The answer of a look.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Presence {
+pub(super) enum Presence {
     /// It is there.
     Present(Box<Observed>),
     /// It is not there, and that counts.
@@ -25,7 +25,7 @@ pub enum Presence {
 }
 
 /// What an absent object means, given when its create call was made.
-pub fn judge(observed: Option<Observed>, made_at: DateTime<Utc>, window: Duration, now: DateTime<Utc>) -> Presence {
+pub(super) fn judge(observed: Option<Observed>, made_at: DateTime<Utc>, window: Duration, now: DateTime<Utc>) -> Presence {
     let Some(observed) = observed else {
         return match time_left(made_at, window, now) {
             Some(left) => Presence::NotVisibleYet(left),
@@ -36,13 +36,13 @@ pub fn judge(observed: Option<Observed>, made_at: DateTime<Utc>, window: Duratio
 }
 
 /// How long it takes until absence counts; `None` when it counts already.
-pub fn time_left(made_at: DateTime<Utc>, window: Duration, now: DateTime<Utc>) -> Option<Duration> {
+pub(super) fn time_left(made_at: DateTime<Utc>, window: Duration, now: DateTime<Utc>) -> Option<Duration> {
     let age = (now - made_at).to_std().unwrap_or(Duration::ZERO);
     window.checked_sub(age).filter(|left| !left.is_zero())
 }
 
 /// Reads a recorded object once.
-pub async fn look(
+pub(super) async fn look(
     kind: &dyn Kind,
     readers: &Readers,
     subject: &Subject,
@@ -55,7 +55,7 @@ pub async fn look(
 
 /// Reads a recorded object until it is there or its absence counts. `None` when it is absent, or when the wish to stop
 /// came first.
-pub async fn look_until_sure(
+pub(super) async fn look_until_sure(
     kind: &dyn Kind,
     readers: &Readers,
     subject: &Subject,

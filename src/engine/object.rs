@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 /// The observed object: metadata as rendered, spec as read back, status as ACK fills it, with the conditions that ACK's
 /// controllers would set, in the order in which ACK lists them.
-pub fn observed_object(rendered: &Value, observed: &Observed, reached: Production) -> Value {
+pub(super) fn observed_object(rendered: &Value, observed: &Observed, reached: Production) -> Value {
     let mut object = Map::new();
     for key in ["apiVersion", "kind", "metadata"] {
         if let Some(value) = rendered.get(key) {

@@ -19,7 +19,7 @@ const CONCURRENT: usize = 16;
 
 /// A resource of the graph that is to be looked at.
 #[derive(Debug)]
-pub struct Wanted {
+pub(super) struct Wanted {
     /// The node.
     pub index: NodeIndex,
     /// The object, its kind, and the services that reach it.
@@ -35,7 +35,7 @@ pub struct Wanted {
 }
 
 /// Looks at every resource of the graph.
-pub async fn refresh(wanted: &[Wanted], window: Duration) -> Result<BTreeMap<NodeIndex, Seen>, EngineError> {
+pub(super) async fn refresh(wanted: &[Wanted], window: Duration) -> Result<BTreeMap<NodeIndex, Seen>, EngineError> {
     let stop = Stop::default();
     stream::iter(wanted)
         .map(|one| see(one, window, &stop))
@@ -67,7 +67,7 @@ fn searched(wanted: &Wanted) -> Subject {
 }
 
 /// Looks at what is recorded and has left the graph.
-pub async fn refresh_orphans(orphans: &[(Item, Record)], window: Duration) -> Result<Vec<Orphan>, EngineError> {
+pub(super) async fn refresh_orphans(orphans: &[(Item, Record)], window: Duration) -> Result<Vec<Orphan>, EngineError> {
     let stop = Stop::default();
     stream::iter(orphans)
         .map(|(item, record)| async {

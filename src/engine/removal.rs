@@ -22,7 +22,7 @@ const ATTEMPTS: usize = 4;
 
 /// Something to be removed.
 #[derive(Debug)]
-pub struct Doomed {
+pub(super) struct Doomed {
     /// The object, its kind, and the services that reach it.
     pub item: Item,
     /// What the state says.
@@ -33,7 +33,7 @@ pub struct Doomed {
 
 /// What a removal comes to.
 #[derive(Debug, Default)]
-pub struct Removed {
+pub(super) struct Removed {
     /// What is gone.
     pub done: Vec<Done>,
     /// What could not be removed, and why.
@@ -43,7 +43,7 @@ pub struct Removed {
 }
 
 /// Removes everything, as concurrently as dependencies allow.
-pub async fn remove_all(context: &Context, doomed: Vec<Doomed>, parallelism: usize) -> Removed {
+pub(super) async fn remove_all(context: &Context, doomed: Vec<Doomed>, parallelism: usize) -> Removed {
     let mut removal = Removal::new(doomed);
     let mut running = JoinSet::new();
     let mut told = false;
@@ -235,7 +235,7 @@ fn at<'a>(object: &'a serde_json::Value, path: &str) -> Option<&'a str> {
 }
 
 /// Removes one object and waits until it is gone; then its record goes too.
-pub async fn remove(context: &Context, item: &Item, record: Record) -> Result<(), Trouble> {
+pub(super) async fn remove(context: &Context, item: &Item, record: Record) -> Result<(), Trouble> {
     let clock = context.started(item, StepName::Delete);
     let id = record.id.clone();
     let look = look_until_sure(item.kind, &item.cloud.readers, &item.subject, &record, context.window, &context.stop);

@@ -17,7 +17,7 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Resolves one entry. For a create that was carried out, the record that is now in the journal, and the object.
-pub async fn resolve(context: &Context, item: &Item, begin: &Begin) -> Result<Option<(Record, Observed)>, Trouble> {
+pub(super) async fn resolve(context: &Context, item: &Item, begin: &Begin) -> Result<Option<(Record, Observed)>, Trouble> {
     let found = match begin.verb {
         Verb::Create => find(context, item, begin).await?,
         Verb::Change | Verb::Delete => None,
@@ -34,7 +34,7 @@ pub async fn resolve(context: &Context, item: &Item, begin: &Begin) -> Result<Op
 }
 
 /// Resolves every entry of one object that the journal has open.
-pub async fn resolve_open(context: &Context, item: &Item) -> Result<Option<(Record, Observed)>, Trouble> {
+pub(super) async fn resolve_open(context: &Context, item: &Item) -> Result<Option<(Record, Observed)>, Trouble> {
     let mut made = None;
     for begin in context.journal.snapshot().open {
         if begin.identity == item.subject.identity {

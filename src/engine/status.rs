@@ -5,7 +5,7 @@ use crate::state::file::{Phase, StateFile};
 use serde_json::json;
 
 /// What the state says of an instance. No call is made: the values are those of the last run.
-pub fn of(state: &StateFile) -> InstanceStatus {
+pub(super) fn of(state: &StateFile) -> InstanceStatus {
     let word = word(state);
     let ready = if word == "ACTIVE" { "True" } else { "False" };
     let resources = state

@@ -146,7 +146,8 @@ async fn make(cloud: &Cloud, recorder: &Recorder, subject: &Subject, desired: &V
         }
     };
     let created = |addon: &aws_sdk_eks::types::Addon| Created { id: id(addon), status: status(subject, addon) };
-    let (addon, record) = recorder.create(creation(subject, "CreateAddon", desired), make, created).await?;
+    let call = creation(subject, "CreateAddon", desired).patience(eks::patience(subject));
+    let (addon, record) = recorder.create(call, make, created).await?;
     let associations = wanted.pod_identity_associations.unwrap_or_default();
     let mut observed = observed(subject, &addon, associations);
     observed.tags = tags;
@@ -347,7 +348,7 @@ impl Kind for Addon {
 mod tests {
     use super::*;
     use crate::kinds::kind::Changeability;
-    use crate::kinds::shared::tests::{paths, places, subject};
+    use crate::kinds::shared::tests::{complete, paths, places, subject};
     use aws_sdk_eks::types::AddonIssue;
 
     fn us() -> Subject {
@@ -448,5 +449,10 @@ mod tests {
         assert!(!description.field("spec.podIdentityAssociations[].roleRef").carried_out);
         assert!(description.field("spec.podIdentityAssociations[].roleARN").carried_out);
         assert_eq!(Addon.goes_with().map(|with| with.kind), Some("Cluster"));
+    }
+
+    #[test]
+    fn the_spec_reads_every_field_of_the_schema() {
+        spec::<AddonSpec>(&complete(Addon.description())).unwrap();
     }
 }

@@ -11,6 +11,7 @@ use crate::graph::catalog::{Production, Reference, ReferenceTarget, Step};
 use aws_sdk_eks::operation::tag_resource::builders::TagResourceInputBuilder;
 use aws_sdk_eks::operation::untag_resource::builders::UntagResourceInputBuilder;
 use serde_json::Value;
+use std::time::Duration;
 
 /// API group of ACK's EKS controller.
 pub(super) const GROUP: &str = "eks.services.k8s.aws";
@@ -69,6 +70,13 @@ pub(super) fn failed<'a>(state: &str, issues: impl Iterator<Item = (Option<&'a s
         .collect();
     let message = if messages.is_empty() { format!("EKS says {state} and gives no reason") } else { messages.join("; ") };
     Readiness::Failed { code, message }
+}
+
+/// How long EKS may not see a role that a create call names. One that the graph makes is fresh, and IAM takes a while to
+/// tell everybody; any other is most likely not there at all.
+pub(super) fn patience(subject: &Subject) -> Duration {
+    let fresh = subject.dependencies.iter().any(|needed| needed.kind == "Role");
+    if fresh { Duration::from_mins(3) } else { Duration::from_secs(45) }
 }
 
 /// A role for pods that was made a moment ago: EKS does not see yet that its trust policy lets pods have it. (What it says
@@ -131,6 +139,8 @@ fn arn(status: &Value) -> Result<&str, CallError> {
 mod tests {
     use super::*;
     use crate::aws::error::ErrorClass;
+    use crate::graph::identity::Identity;
+    use crate::kinds::shared::tests::subject;
 
     #[test]
     fn ids_come_apart() {
@@ -145,6 +155,14 @@ mod tests {
         assert_eq!(one, Readiness::Failed { code: "AccessDenied".into(), message: "AccessDenied: no; Other".into() });
         let none = failed("FAILED", std::iter::empty());
         assert_eq!(none, Readiness::Failed { code: "FAILED".into(), message: "EKS says FAILED and gives no reason".into() });
+    }
+
+    #[test]
+    fn only_roles_of_the_graph_are_waited_for_long() {
+        let mut subject = subject("eks.services.k8s.aws/v1alpha1", "Cluster");
+        assert_eq!(patience(&subject), Duration::from_secs(45));
+        subject.dependencies.push(Identity { kind: "Role".to_owned(), ..subject.identity.clone() });
+        assert_eq!(patience(&subject), Duration::from_mins(3));
     }
 
     #[test]

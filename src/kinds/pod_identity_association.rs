@@ -200,7 +200,7 @@ async fn make(writer: &Writer, recorder: &Recorder, subject: &Subject, desired: 
         }
     };
     let created = |association: &Association| Created { id: id(association), status: status(subject, association) };
-    let call = creation(subject, "CreatePodIdentityAssociation", desired);
+    let call = creation(subject, "CreatePodIdentityAssociation", desired).patience(eks::patience(subject));
     let (association, record) = recorder.create(call, make, created).await?;
     let mut observed = observed(subject, &association);
     observed.tags = tags;
@@ -333,7 +333,7 @@ impl Kind for PodIdentityAssociation {
 mod tests {
     use super::*;
     use crate::kinds::kind::Changeability;
-    use crate::kinds::shared::tests::{paths, places, subject};
+    use crate::kinds::shared::tests::{complete, paths, places, subject};
 
     fn us() -> Subject {
         subject("eks.services.k8s.aws/v1alpha1", "PodIdentityAssociation")
@@ -416,5 +416,10 @@ mod tests {
         assert_eq!(description.field("spec.clusterName").asks, Production::Ready);
         assert!(!description.field("spec.roleRef.from.name").carried_out);
         assert_eq!(PodIdentityAssociation.goes_with().map(|with| with.kind), Some("Cluster"));
+    }
+
+    #[test]
+    fn the_spec_reads_every_field_of_the_schema() {
+        spec::<AssociationSpec>(&complete(PodIdentityAssociation.description())).unwrap();
     }
 }

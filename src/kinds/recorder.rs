@@ -329,7 +329,7 @@ enum Answer {
 const SLOWER: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// Pause after the first attempt that came too early, and the longest; each is half as long again as the one before.
-const LATER: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
+const LATER: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
 /// How a call went so far.
 struct Attempts {

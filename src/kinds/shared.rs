@@ -193,8 +193,9 @@ pub(super) fn iam_resource(arn: &str) -> Option<&str> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::graph::catalog::ImpossibleValue;
+    use crate::graph::catalog::{ImpossibleValue, KindDescription};
     use crate::graph::identity::{Address, Identity};
+    use crate::graph::schema::{Schema, Shape};
     use crate::kinds::kind::{Changeability, Marks};
 
     /// A subject for tests of any kind.
@@ -220,6 +221,28 @@ pub(super) mod tests {
             role_path: None,
             permissions_boundary: None,
             dependencies: Vec::new(),
+        }
+    }
+
+    /// An object with every field that the schema of a kind has, which its typed spec has to read; and every field has to
+    /// have a line in the kind's table.
+    pub(in crate::kinds) fn complete(description: &KindDescription) -> Value {
+        let Shape::Object(spec) = &description.spec.shape else { panic!("a spec is an object") };
+        for name in spec.properties.keys() {
+            let path = format!("spec.{name}");
+            assert!(description.fields.iter().any(|field| field.path == path), "{path} has no line");
+        }
+        json!({"spec": sample(&description.spec)})
+    }
+
+    fn sample(schema: &Schema) -> Value {
+        match &schema.shape {
+            Shape::Object(object) => object.properties.iter().map(|(name, field)| (name.clone(), sample(field))).collect(),
+            Shape::Array(item) => json!([sample(item)]),
+            Shape::Map(value) => json!({"name": sample(value)}),
+            Shape::Boolean => json!(true),
+            Shape::Integer => json!(1),
+            _ => json!("text"),
         }
     }
 

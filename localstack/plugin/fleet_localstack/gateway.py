@@ -34,7 +34,9 @@ def install() -> None:
 
 
 def access_key_of(context: RequestContext) -> str | None:
-    return extract_access_key_id_from_auth_header(dict(context.request.headers))
+    # Some clients write header names in small letters, which a plain dict would not find.
+    authorization = context.request.headers.get("Authorization", "")
+    return extract_access_key_id_from_auth_header({"Authorization": authorization})
 
 
 def _before(chain: Any, context: Any, response: Response) -> None:

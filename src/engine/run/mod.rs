@@ -26,7 +26,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 /// A run of one instance.
-pub struct Run<'a> {
+pub(super) struct Run<'a> {
     work: &'a Work,
     catalog: &'static dyn Catalog,
     context: Context,
@@ -40,7 +40,7 @@ pub struct Run<'a> {
 impl<'a> Run<'a> {
     /// Prepares a run of a plan. `items` are the resources of the graph, `unreachable` those that cannot be reached and
     /// why.
-    pub fn new(
+    pub(super) fn new(
         work: &'a Work,
         catalog: &'static dyn Catalog,
         context: Context,
@@ -61,7 +61,7 @@ impl<'a> Run<'a> {
     }
 
     /// Carries the plan out; then removes what left the graph, if nothing failed.
-    pub async fn carry_out(mut self, doomed: Vec<Doomed>) -> RunReport {
+    pub(super) async fn carry_out(mut self, doomed: Vec<Doomed>) -> RunReport {
         self.adopt().await;
         let mut running = JoinSet::new();
         let mut told = false;
@@ -263,7 +263,7 @@ pub(in crate::engine) fn broken(address: &crate::graph::identity::Address, error
 
 /// One resource as a run takes it over from the refresh.
 #[derive(Debug)]
-pub struct Part {
+pub(super) struct Part {
     /// The object, its kind, and the services that reach it.
     pub item: Item,
     /// What the state says (or will, for what is adopted).

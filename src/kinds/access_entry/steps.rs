@@ -2,6 +2,7 @@
 
 use super::{AccessPolicy, EntrySpec, POLICIES, RULES, id, observed, status};
 use crate::aws::eks::Writer;
+use crate::aws::error::CallError;
 use crate::aws::tags::to_eks;
 use crate::kinds::kind::{Cloud, FieldChange, Observed, StepError, Subject};
 use crate::kinds::recorder::{Created, Recorder};
@@ -40,10 +41,24 @@ pub(super) async fn create(
         }
     };
     let created = |entry: &aws_sdk_eks::types::AccessEntry| Created { id: id(entry), status: status(subject, entry) };
-    let (entry, record) = recorder.create(creation(subject, "CreateAccessEntry", desired), make, created).await?;
+    let call = creation(subject, "CreateAccessEntry", desired).patience(eks::patience(subject));
+    let principal = wanted.principal_arn.as_deref().unwrap_or_default();
+    let answer = recorder.create(call, make, created).await;
+    let (entry, record) = answer.map_err(|error| unknown_principal(error, principal))?;
     let mut observed = observed(subject, &entry, &[]);
     observed.tags = tags;
     Ok((record, observed))
+}
+
+/// EKS does not say which principal it does not know.
+fn unknown_principal(error: StepError, principal: &str) -> StepError {
+    match error {
+        StepError::Refused(error) if error.message.contains("invalid principal") => {
+            let message = format!("{} (IAM has no {principal}, or EKS does not see it yet)", error.message);
+            StepError::Refused(CallError { message, ..error })
+        }
+        other => other,
+    }
 }
 
 /// Access policies, then groups and user name, then tags.

@@ -2,7 +2,7 @@ use super::steps::policy_changes;
 use super::*;
 use crate::kinds::kind::Changeability;
 use crate::kinds::shared::spec;
-use crate::kinds::shared::tests::{paths, places, subject};
+use crate::kinds::shared::tests::{complete, paths, places, subject};
 use crate::kinds::tags;
 use aws_sdk_eks::types::AccessScope;
 
@@ -169,4 +169,9 @@ fn values_that_eks_refuses_are_found() {
     );
     let linked = json!({"spec": {"principalARN": "arn:aws:iam::111122223333:role/aws-service-role/eks.amazonaws.com/X"}});
     assert_eq!(places(&AccessEntry.impossible_values(&linked)), ["spec.principalARN"]);
+}
+
+#[test]
+fn the_spec_reads_every_field_of_the_schema() {
+    spec::<EntrySpec>(&complete(AccessEntry.description())).unwrap();
 }

@@ -1,7 +1,7 @@
 //! Deleting a cluster.
 
 use super::describe;
-use crate::aws::error::CallError;
+use crate::aws::error::{CallError, ErrorClass};
 use crate::kinds::kind::{Cloud, StepError, Subject};
 use crate::kinds::recorder::Recorder;
 use crate::kinds::shared::{fault, present, removal};
@@ -26,8 +26,18 @@ pub(super) async fn cluster(cloud: &Cloud, recorder: &Recorder, subject: &Subjec
         return Err(StepError::Refused(error));
     }
     let writer = &cloud.writers.eks;
-    let make = |permit| writer.delete_cluster(permit, DeleteClusterInputBuilder::default().name(name));
+    let make = |permit| async move {
+        let input = DeleteClusterInputBuilder::default().name(name);
+        writer.delete_cluster(permit, input).await.map_err(attached)
+    };
     recorder.delete(removal(subject, "DeleteCluster", name).patience(PATIENCE), make).await
+}
+
+/// `ResourceInUseException` passes when an operation is going on, and does not when something is attached to the cluster.
+fn attached(error: CallError) -> CallError {
+    let lasting = error.code == "ResourceInUseException"
+        && ["attached", "Fargate", "fargate"].iter().any(|word| error.message.contains(word));
+    if lasting { error.meaning(ErrorClass::Final) } else { error }
 }
 
 /// What stands in the way and does not pass by itself.
@@ -65,6 +75,16 @@ async fn nodegroups(eks: &crate::aws::eks::Reader, cluster: &str) -> Result<Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_attached_does_not_go_away_by_itself() {
+        let error = |message: &str| {
+            fault("eks", "DeleteCluster", "ResourceInUseException", message.to_owned()).meaning(ErrorClass::NotYet)
+        };
+        assert_eq!(attached(error("Cluster has nodegroups attached")).class, ErrorClass::Final);
+        assert_eq!(attached(error("Cluster has Fargate profiles")).class, ErrorClass::Final);
+        assert_eq!(attached(error("cluster one currently has an update in progress")).class, ErrorClass::NotYet);
+    }
 
     #[test]
     fn protection_and_nodegroups_stand_in_the_way() {

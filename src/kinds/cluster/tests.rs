@@ -1,6 +1,6 @@
 use super::*;
 use crate::kinds::kind::Changeability;
-use crate::kinds::shared::tests::{paths, places, subject};
+use crate::kinds::shared::tests::{complete, paths, places, subject};
 use aws_sdk_eks::types::{
     BlockStorage, Certificate, ClusterHealth, ClusterIssue, ClusterStatus, ComputeConfigResponse, ElasticLoadBalancing, Identity,
     IpFamily, KubernetesNetworkConfigResponse, LogSetup, LogType, Logging, Oidc, StorageConfigResponse, VpcConfigResponse,
@@ -342,4 +342,9 @@ fn values_that_eks_refuses_are_found() {
             "spec.accessConfig.authenticationMode",
         ]
     );
+}
+
+#[test]
+fn the_spec_reads_every_field_of_the_schema() {
+    spec::<ClusterSpec>(&complete(Cluster.description())).unwrap();
 }

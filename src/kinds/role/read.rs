@@ -95,7 +95,8 @@ fn spec_of(role: &Role) -> RoleSpec {
     RoleSpec {
         name: Some(role.role_name.clone()),
         assume_role_policy_document: role.assume_role_policy_document.as_deref().map(|text| decoded(text).into_owned()),
-        description: role.description.clone(),
+        // IAM leaves an empty description out.
+        description: Some(role.description.clone().unwrap_or_default()),
         max_session_duration: role.max_session_duration,
         path: Some(role.path.clone()),
         permissions_boundary: boundary.and_then(|boundary| boundary.permissions_boundary_arn.clone()),

@@ -3,7 +3,7 @@ use super::spec::RoleSpec;
 use super::*;
 use crate::kinds::kind::Changeability;
 use crate::kinds::shared::spec;
-use crate::kinds::shared::tests::{paths, places, subject};
+use crate::kinds::shared::tests::{complete, paths, places, subject};
 use crate::kinds::tags;
 use serde_json::json;
 
@@ -185,4 +185,9 @@ fn values_that_iam_refuses_are_found() {
             "spec.inlinePolicies[c]",
         ]
     );
+}
+
+#[test]
+fn the_spec_reads_every_field_of_the_schema() {
+    spec::<RoleSpec>(&complete(Role.description())).unwrap();
 }
