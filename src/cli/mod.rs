@@ -32,6 +32,8 @@ pub mod table;
 pub mod targets;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 pub mod written_plan;
 
 use arguments::{Arguments, ColorChoice, OutputFormat};

@@ -114,7 +114,7 @@ fn update_bars(event: &Event, bars: &MultiProgress, running: &mut HashMap<Addres
             false
         }
         Event::Waiting { address, kind, state, seconds, usually_seconds } => {
-            let text = format!("{} (usually {})", bar_text(address, kind, &clean(state)), duration(*usually_seconds));
+            let text = bar_text(address, kind, &format!("{} (usually {})", clean(state), duration(*usually_seconds)));
             // A wait may have begun in an earlier run.
             let waited = Duration::try_from_secs_f64(*seconds).unwrap_or_default();
             let bar = running.entry(address.clone()).or_insert_with(|| new_bar(bars));
@@ -138,8 +138,9 @@ fn new_bar(bars: &MultiProgress) -> ProgressBar {
     bar
 }
 
+/// What is cut off where the terminal is narrow stands last.
 fn bar_text(address: &Address, kind: &str, what: &str) -> String {
-    format!("{}  {}  {what}", clean(address.as_str()), clean(kind))
+    format!("{what}  {}  {}", clean(kind), clean(address.as_str()))
 }
 
 fn bar_style() -> ProgressStyle {
