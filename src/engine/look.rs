@@ -4,7 +4,7 @@
 //! when the visibility window after the create call has passed.
 
 use super::stop::Stop;
-use crate::aws::error::CallError;
+use crate::aws::error::{CallError, ErrorClass};
 use crate::kinds::kind::{Kind, Observed, Readers, Subject};
 use crate::state::file::Record;
 use chrono::{DateTime, Utc};
@@ -39,6 +39,11 @@ pub(super) fn judge(observed: Option<Observed>, made_at: DateTime<Utc>, window: 
 pub(super) fn time_left(made_at: DateTime<Utc>, window: Duration, now: DateTime<Utc>) -> Option<Duration> {
     let age = (now - made_at).to_std().unwrap_or(Duration::ZERO);
     window.checked_sub(age).filter(|left| !left.is_zero())
+}
+
+/// Whether a failed read says nothing about the object: a wait goes on after it.
+pub(super) fn passes(error: &CallError) -> bool {
+    matches!(error.class, ErrorClass::Unclear | ErrorClass::NotYet | ErrorClass::Throttled)
 }
 
 /// Reads a recorded object once.

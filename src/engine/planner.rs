@@ -6,7 +6,7 @@ use super::work::{Place, Work};
 use crate::graph::catalog::{KindDescription, Production, Support};
 use crate::graph::evaluation::{Evaluation, Included, Observation, Observations, evaluate};
 use crate::graph::expansion::NodeIndex;
-use crate::graph::identity::Identity;
+use crate::graph::identity::{Address, Identity};
 use crate::graph::tree::Tree;
 use crate::kinds::catalog::{self, KindCatalog};
 use crate::kinds::compare;
@@ -98,6 +98,7 @@ pub fn plan(input: PlanInput<'_>) -> Planned {
             _ => not_carried_out.extend(left_out(&input, *index)),
         }
     }
+    replace_registrations(input.work, &mut changes);
     changes.extend(input.orphans.iter().filter_map(|orphan| removal(&input, orphan)));
     let summary = Summary::of(&changes);
     let plan = Plan { header: input.header, changes, not_carried_out, summary, open_calls: input.open_calls };
@@ -201,8 +202,8 @@ impl Decision<'_> {
     }
 
     fn replacement(&self, reason: String) -> Change {
-        // A failed object is of no use to anybody, so its replacement needs no confirmation by name.
-        self.change(Action::Replace, Some(reason))
+        let by_name = PRECIOUS.contains(&self.place.identity.kind.as_str());
+        Change { by_name, ..self.change(Action::Replace, Some(reason)) }
     }
 
     fn found(&self, observed: &Observed) -> Change {
@@ -390,6 +391,27 @@ fn joined(path: &str, key: &str) -> String {
         (true, _) => key.to_owned(),
         (false, false) => format!("{path}.{key}"),
         (false, true) => format!("{path}[{key}]"),
+    }
+}
+
+/// The server of a registration cannot be changed: when its cluster is made anew, so is the registration.
+fn replace_registrations(work: &Work, changes: &mut [Change]) {
+    let made_anew: Vec<Address> = changes
+        .iter()
+        .filter(|change| change.kind == "Cluster" && matches!(change.action, Action::Create | Action::Replace))
+        .map(|change| change.address.clone())
+        .collect();
+    let registrations = changes.iter_mut().filter(|change| {
+        change.kind == "Secret" && change.id.is_some() && matches!(change.action, Action::Update | Action::None)
+    });
+    for change in registrations {
+        let node = work.graph.resources().find(|(_, node)| node.address == change.address);
+        let mut needed =
+            node.iter().flat_map(|(index, _)| work.graph.edges_from(*index)).map(|edge| &work.graph.node(edge.to).address);
+        if needed.any(|address| made_anew.contains(address)) {
+            change.action = Action::Replace;
+            change.reason = Some("its cluster is made anew".to_owned());
+        }
     }
 }
 

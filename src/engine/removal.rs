@@ -3,7 +3,7 @@
 
 use super::context::{Context, Item, Trouble, Usually};
 use super::events::{Event, StepName};
-use super::look::look_until_sure;
+use super::look::{look_until_sure, passes};
 use super::pace::jittered_pause;
 use super::plan::Action;
 use super::report::{Done, Failure, NotReached};
@@ -281,10 +281,14 @@ async fn wait_gone(context: &Context, item: &Item, record: Record, had_failed: b
     let mut said = false;
     loop {
         // The object has been seen and its delete call was accepted, so NotFound counts at once.
-        let Some(observed) = item.kind.read(&item.cloud.readers, &item.subject, &record).await? else {
-            return gone(context, item, since).await;
+        let observed = match item.kind.read(&item.cloud.readers, &item.subject, &record).await {
+            Ok(Some(observed)) => Some(observed),
+            Ok(None) => return gone(context, item, since).await,
+            Err(error) if passes(&error) => None,
+            Err(error) => return Err(error.into()),
         };
-        if let (Readiness::Failed { code, message }, false) = (&observed.readiness, had_failed) {
+        let readiness = observed.map(|observed| observed.readiness);
+        if let (Some(Readiness::Failed { code, message }), false) = (&readiness, had_failed) {
             return Err(Trouble::Failed(format!("{}: {code}: {message}", record.id)));
         }
         if since.elapsed() > item.kind.typical().limit {

@@ -3,7 +3,7 @@
 use crate::aws::error::{CallError, ErrorClass};
 use crate::engine::context::{Context, Item, Trouble, Usually};
 use crate::engine::events::{Event, StepName};
-use crate::engine::look::{Presence, look, look_until_sure};
+use crate::engine::look::{Presence, look, look_until_sure, passes};
 use crate::engine::pace::jittered_pause;
 use crate::engine::planner::refusal;
 use crate::engine::resolve::resolve_open;
@@ -133,11 +133,12 @@ pub(super) async fn wait_ready(context: &Context, item: &Item, record: Record) -
     let limit = item.kind.typical().limit;
     let mut said: Option<(String, Instant)> = None;
     loop {
-        let presence = look(item.kind, &item.cloud.readers, &item.subject, &record, context.window).await?;
-        let state = match presence {
-            Presence::Absent => return Err(fail(context, record, "it is gone").await),
-            Presence::NotVisibleYet(_) => "not visible yet".to_owned(),
-            Presence::Present(observed) => match observed.readiness.clone() {
+        let state = match look(item.kind, &item.cloud.readers, &item.subject, &record, context.window).await {
+            Err(error) if passes(&error) => format!("not answered ({})", error.code),
+            Err(error) => return Err(error.into()),
+            Ok(Presence::Absent) => return Err(fail(context, record, "it is gone").await),
+            Ok(Presence::NotVisibleYet(_)) => "not visible yet".to_owned(),
+            Ok(Presence::Present(observed)) => match observed.readiness.clone() {
                 Readiness::Ready => return ready(context, item, record, *observed, already + since.elapsed()).await,
                 Readiness::Failed { code, message } => return Err(fail(context, record, &format!("{code}: {message}")).await),
                 Readiness::Deleting => return Err(fail(context, record, "it is being deleted").await),
