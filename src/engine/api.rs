@@ -34,7 +34,7 @@ pub struct EngineSettings {
     pub role_path: Option<String>,
     /// `permissionsBoundary`: boundary of IAM roles whose spec gives none.
     pub permissions_boundary: Option<String>,
-    /// Region of objects that no annotation gives one (AWS_REGION).
+    /// Region of objects that no annotation gives one (`AWS_REGION`).
     pub region: Option<String>,
     /// Argo CD.
     pub argocd: ArgoCd,

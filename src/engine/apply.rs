@@ -17,10 +17,10 @@ use crate::aws::sessions;
 use crate::graph::expansion::NodeIndex;
 use crate::graph::identity::{Address, Identity};
 use crate::kinds::catalog::{self, KindCatalog};
-use crate::kinds::kind::{Kind, Marks, Observed, Subject};
+use crate::kinds::kind::{Kind, Marks, Subject};
 use crate::kinds::recorder::{self, Recorder};
 use crate::state::error::StateError;
-use crate::state::file::{Begin, InstanceKey, Phase, Record, RoleUsed, StateFile};
+use crate::state::file::{Begin, InstanceKey, Record, RoleUsed, StateFile};
 use crate::state::journal::Journal;
 use crate::state::session::Session;
 use chrono::Utc;
@@ -106,30 +106,12 @@ fn parts(
         let address = &work.graph.node(index).address;
         let adopted = plan.changes.iter().any(|change| change.address == *address && change.action == Action::Adopt);
         let record = match (&seen.observed, adopted) {
-            (Some(observed), true) => Some(adopted_record(work, index, &item, observed)),
+            (Some(observed), true) => Some(item.adopted(observed, &work.blank.node(index).desired.known_part())),
             _ => seen.record,
         };
         parts.insert(index, Part { item, record, observed: seen.observed, unreachable: seen.unreachable });
     }
     parts
-}
-
-fn adopted_record(work: &Work, index: NodeIndex, item: &Item, observed: &Observed) -> Record {
-    let desired = work.blank.node(index).desired.known_part();
-    Record {
-        identity: item.subject.identity.clone(),
-        address: item.subject.address.clone(),
-        role: item.subject.role.clone(),
-        id: observed.id.clone(),
-        phase: Phase::Created,
-        applied: item.kind.recordable(&desired),
-        status: observed.status.clone(),
-        dependencies: item.subject.dependencies.clone(),
-        adopted: true,
-        since: Utc::now(),
-        created_at: Utc::now(),
-        wait: None,
-    }
 }
 
 /// What steps share, in one run.

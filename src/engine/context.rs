@@ -2,9 +2,12 @@
 
 use super::events::{Event, Events, StepName};
 use super::stop::Stop;
-use crate::kinds::kind::{Cloud, Kind, Subject};
+use crate::kinds::kind::{Cloud, Kind, Observed, Subject};
 use crate::kinds::recorder::Recorder;
+use crate::state::file::{Phase, Record};
 use crate::state::journal::Journal;
+use chrono::Utc;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,6 +51,24 @@ impl Item {
     /// The name of its kind.
     pub(super) fn kind_name(&self) -> &str {
         &self.subject.identity.kind
+    }
+
+    /// The record of an object that is there and was not made by a call that this state knows.
+    pub(super) fn adopted(&self, observed: &Observed, desired: &Value) -> Record {
+        Record {
+            identity: self.subject.identity.clone(),
+            address: self.subject.address.clone(),
+            role: self.subject.role.clone(),
+            id: observed.id.clone(),
+            phase: Phase::Created,
+            applied: self.kind.recordable(desired),
+            status: observed.status.clone(),
+            dependencies: self.subject.dependencies.clone(),
+            adopted: true,
+            since: Utc::now(),
+            created_at: Utc::now(),
+            wait: None,
+        }
     }
 }
 

@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn short_waits_are_noticed_soon_and_long_ones_are_not_hammered() {
-        let usual = Duration::from_secs(600);
+        let usual = Duration::from_mins(10);
         assert_eq!(pause(Duration::from_secs(1), usual), SHORTEST);
         assert_eq!(pause(Duration::from_secs(20), usual), Duration::from_millis(600));
         assert_eq!(pause(Duration::from_secs(400), usual), Duration::from_secs(12));
@@ -42,8 +42,8 @@ mod tests {
     #[test]
     fn a_wait_of_ten_minutes_takes_fewer_than_two_hundred_looks() {
         let (mut waited, mut looks) = (Duration::ZERO, 0);
-        while waited < Duration::from_secs(600) {
-            waited += pause(waited, Duration::from_secs(600));
+        while waited < Duration::from_mins(10) {
+            waited += pause(waited, Duration::from_mins(10));
             looks += 1;
         }
         assert!(looks < 200, "{looks}");

@@ -103,7 +103,7 @@ impl Placing<'_> {
                 self.work.left_out.insert(index, "`argocd: none` in the settings".to_owned());
                 continue;
             }
-            let of_cluster = self.cluster_of(index).map(|cluster| cluster.clone());
+            let of_cluster = self.cluster_of(index).cloned();
             let own = of_cluster.map_or_else(|| self.place(index), |cluster| self.beside(index, &cluster))?;
             self.work.places[index.0] = Some(own);
         }
@@ -143,7 +143,8 @@ impl Placing<'_> {
         let region = identity::region(&object, namespace_document, self.settings.region.as_deref())
             .map_err(|refusal| refused(&refusal))?;
         let account = account_of(&self.work.graph.instance);
-        let declared = account.is_some() || namespace_document.is_some_and(|it| it.annotations.contains_key(identity::OWNER_ACCOUNT));
+        let declared =
+            account.is_some() || namespace_document.is_some_and(|it| it.annotations.contains_key(identity::OWNER_ACCOUNT));
         let question = Question {
             api_version: &node.api_version,
             kind: &node.kind,

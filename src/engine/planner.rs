@@ -265,7 +265,7 @@ impl Decision<'_> {
             after: change.after.clone(),
             unknown: None,
         });
-        let unknown = unknown.iter().map(|(path, leaf)| difference(path.clone(), Value::Null, leaf.clone()));
+        let unknown = unknown.iter().map(|(path, leaf)| difference(path.clone(), Value::Null, *leaf));
         Change { fields: known.chain(unknown).collect(), ..self.change(action, reason) }
     }
 
@@ -324,7 +324,7 @@ pub fn with_open_brackets(path: &str) -> String {
 }
 
 /// A leaf of a desired object.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub enum Leaf<'a> {
     /// A value.
     Known(&'a Value),

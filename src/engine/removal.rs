@@ -114,8 +114,8 @@ impl Removal {
         // What has to be gone before something that is carried has to be gone before its carrier.
         for (carried, carrier) in &carriers {
             let of_carried = blockers.get(carried).cloned().unwrap_or_default();
-            let of_carrier = blockers.entry(carrier.clone()).or_default();
-            of_carrier.extend(of_carried.into_iter().filter(|identity| identity != carrier));
+            let before_carrier = blockers.entry(carrier.clone()).or_default();
+            before_carrier.extend(of_carried.into_iter().filter(|identity| identity != carrier));
         }
         let entries = doomed
             .into_iter()

@@ -1,6 +1,7 @@
 //! Broken inputs: each is told with file, line and column before anything is called, and never ends in a panic.
 
 use crate::support::World;
+use std::fmt::Write as _;
 
 /// Applies a broken document; gives what was said.
 fn said(text: &str) -> String {
@@ -117,7 +118,8 @@ fn a_file_of_fifty_megabytes_is_told_at_once() {
 fn an_alias_bomb_is_told() {
     let mut bomb = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x]\n");
     for level in 1..10 {
-        bomb += &format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); 9].join(","));
+        let below = vec![format!("*a{}", level - 1); 9].join(",");
+        writeln!(bomb, "a{level}: &a{level} [{below}]").unwrap();
     }
     let said = said(&bomb);
     assert!(said.contains("cluster.yaml") && said.len() < 10_000, "{said}");

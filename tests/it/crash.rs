@@ -26,7 +26,7 @@ fn killed_after(operation: &str) {
 }
 
 /// Every address tag occurs once per service object, and the state has an id for each.
-pub fn expect_one_of_everything(world: &World) {
+pub(crate) fn expect_one_of_everything(world: &World) {
     let inventory = without_deleted(world.inventory(&world.workload)).to_string();
     let state = world.state();
     for record in state["resources"].as_array().unwrap() {

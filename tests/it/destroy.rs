@@ -4,7 +4,7 @@ use crate::support::World;
 use serde_json::Value;
 
 /// An inventory without what AWS keeps showing for a while: NAT gateways that are deleted.
-pub fn without_deleted(mut inventory: Value) -> Value {
+pub(crate) fn without_deleted(mut inventory: Value) -> Value {
     strip(&mut inventory);
     inventory
 }

@@ -41,7 +41,7 @@ fn vpc(world: &World) -> String {
     )
 }
 
-/// The ids of the VPC `shared`, as lines of an EksCluster's `spec.vpc`.
+/// The ids of the VPC `shared`, as lines of an `EksCluster`'s `spec.vpc`.
 fn network(world: &World) -> String {
     let path = world.folder.path().join("state/network/Vpc.shared.json");
     let state: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();

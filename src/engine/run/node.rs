@@ -114,7 +114,7 @@ impl Node {
     pub(super) fn settle(&mut self, outcome: Outcome) -> Reached {
         match outcome {
             Outcome::Created(Ok((record, observed))) => {
-                self.fresh = true;
+                self.fresh = !record.adopted;
                 self.keep(record, observed, Stage::Present);
                 Some(Production::Created)
             }

@@ -1,12 +1,13 @@
 //! The steps of one object: create, configure, wait until ready.
 
+use crate::aws::error::{CallError, ErrorClass};
 use crate::engine::context::{Context, Item, Trouble, Usually};
 use crate::engine::events::{Event, StepName};
 use crate::engine::look::{Presence, look, look_until_sure};
 use crate::engine::pace::jittered_pause;
 use crate::engine::planner::refusal;
 use crate::engine::resolve::resolve_open;
-use crate::kinds::kind::{Changeability, Observed, Readiness, StepError};
+use crate::kinds::kind::{Changeability, Observed, Owner, Readiness, StepError};
 use crate::state::file::{Phase, Record, Wait};
 use chrono::Utc;
 use serde_json::Value;
@@ -33,10 +34,29 @@ pub(super) async fn create(context: &Context, item: &Item, desired: &Value) -> R
                     return Ok((record, observed));
                 }
             }
+            Err(StepError::Refused(refused)) if refused.class == ErrorClass::AlreadyExists => {
+                let (record, observed) = adopt(context, item, desired, refused).await?;
+                context.finished(item, &clock, &record.id);
+                return Ok((record, observed));
+            }
             Err(error) => return Err(trouble(error)),
         }
     }
     Err(Trouble::Failed("the reply was lost each time, and the object was never made".to_owned()))
+}
+
+/// Takes over what AWS itself made beside an object of ours: the access entry of a cluster's creator. Anything else that
+/// is there already is somebody else's.
+async fn adopt(context: &Context, item: &Item, desired: &Value, refused: CallError) -> Result<(Record, Observed), Trouble> {
+    let found = item.kind.find(&item.cloud.readers, &item.subject, desired).await?;
+    let Some(observed) = found
+        .filter(|observed| observed.owner(&item.subject.marks) == Owner::Nobody && item.kind.adoptable_without_marks(observed))
+    else {
+        return Err(refused.into());
+    };
+    let record = item.adopted(&observed, desired);
+    context.journal.put(record.clone()).await?;
+    Ok((record, observed))
 }
 
 /// Brings the object from what was observed to what is wanted, and records it as configured.

@@ -16,8 +16,7 @@ pub(super) fn resolve(entry: &Entry<'_>, kinds: &Kinds<'_>, errors: &mut Vec<Dia
     let (api_version, kind) = (entry.api_version.as_deref()?, entry.kind.as_deref()?);
     let found = kinds.find(api_version, kind);
     if found.is_none() {
-        let location =
-            entry.object.and_then(|object| object.get("kind")).map_or(&entry.location, |node| &node.location);
+        let location = entry.object.and_then(|object| object.get("kind")).map_or(&entry.location, |node| &node.location);
         errors.push(unknown_kind(api_version, kind, &kinds.all(), location));
     }
     found
@@ -125,8 +124,7 @@ impl Check<'_> {
         declared: impl Iterator<Item = &'k String>,
         place: &Place<'_>,
     ) {
-        let whole =
-            if place.path.is_empty() { place.name.to_owned() } else { format!("{} {}", place.name, place.path) };
+        let whole = if place.path.is_empty() { place.name.to_owned() } else { format!("{} {}", place.name, place.path) };
         let problem = Diagnostic::error("unknown-field", format!("{whole} has no field `{key}`")).at(location);
         self.errors.push(problem.suggest_closest(key, declared.map(String::as_str)));
     }

@@ -251,7 +251,6 @@ fn must_be_list(scene: &Scene, expression: &Expression, errors: &mut Vec<Diagnos
 
 /// Whether an external reference stands for a list of objects.
 fn is_selector(entry: &Entry<'_>) -> bool {
-    let metadata =
-        entry.object.filter(|_| matches!(entry.form, Form::External)).and_then(|object| object.get("metadata"));
+    let metadata = entry.object.filter(|_| matches!(entry.form, Form::External)).and_then(|object| object.get("metadata"));
     metadata.is_some_and(|metadata| metadata.get("selector").is_some())
 }

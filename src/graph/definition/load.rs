@@ -127,12 +127,7 @@ fn draft(document: &Node) -> Result<Draft<'_>, Vec<Diagnostic>> {
     };
     unknown_fields(schema, SCHEMA, "spec.schema", &mut errors);
     let definition = Definition {
-        name: document
-            .get("metadata")
-            .and_then(|found| found.get("name"))
-            .and_then(Node::as_str)
-            .unwrap_or("")
-            .to_owned(),
+        name: document.get("metadata").and_then(|found| found.get("name")).and_then(Node::as_str).unwrap_or("").to_owned(),
         kind: defined_kind(schema, &mut errors),
         api_version: defined_api_version(schema, &mut errors),
         scope: defined_scope(schema, &mut errors),
@@ -251,8 +246,7 @@ fn refuse_second_definitions(drafts: &mut [Draft<'_>]) {
     for draft in drafts {
         let key = draft.definition.kind.to_lowercase();
         if let Some((kind, location)) = first.get(&key) {
-            let message =
-                format!("`{}` is defined twice: `{kind}` at {location} is the same kind", draft.definition.kind);
+            let message = format!("`{}` is defined twice: `{kind}` at {location} is the same kind", draft.definition.kind);
             let problem = Diagnostic::error("ownership-conflict", message).at(&draft.definition.location);
             draft.errors.push(problem.suggest("remove one of the two, or rename its kind"));
         } else {

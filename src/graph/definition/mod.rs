@@ -140,10 +140,7 @@ impl Definition {
     #[must_use]
     pub fn delete_waves(&self) -> Vec<Vec<&str>> {
         let layers = delete_layers(&self.edges());
-        layers
-            .into_iter()
-            .map(|layer| layer.into_iter().map(|index| self.resources[index].id.as_str()).collect())
-            .collect()
+        layers.into_iter().map(|layer| layer.into_iter().map(|index| self.resources[index].id.as_str()).collect()).collect()
     }
 
     /// For each resource the indices of those it depends on.

@@ -68,16 +68,13 @@ const CEL: &[&str] = &[
 pub(super) fn check_id(id: &str, what: &str, location: &Location) -> Option<Diagnostic> {
     if KRO.contains(&id) || CEL.contains(&id) {
         let message = format!("`{id}` is a reserved word and cannot be {what}");
-        return Some(
-            Diagnostic::error("reserved-word", message).at(location).suggest(format!("`{id}Resource`, for example")),
-        );
+        return Some(Diagnostic::error("reserved-word", message).at(location).suggest(format!("`{id}Resource`, for example")));
     }
     let lower_camel = id.starts_with(|c: char| c.is_ascii_lowercase()) && id.chars().all(|c| c.is_ascii_alphanumeric());
     if lower_camel {
         return None;
     }
-    let problem =
-        Diagnostic::error("naming", format!("`{id}` cannot be {what}: lowerCamelCase, letters and digits only"));
+    let problem = Diagnostic::error("naming", format!("`{id}` cannot be {what}: lowerCamelCase, letters and digits only"));
     Some(match lower_camel_case(id) {
         Some(better) => problem.at(location).suggest(format!("`{better}`")),
         None => problem.at(location),
@@ -174,11 +171,6 @@ mod tests {
         assert!(["v1", "v1alpha1", "v12beta3"].into_iter().all(is_version));
         assert!(["1", "v", "v1alpha", "v1gamma1", "kro.run/v1", "v1alpha1x"].into_iter().all(|text| !is_version(text)));
         assert!(is_kind("EksCluster") && !is_kind("eksCluster") && !is_kind("Eks-Cluster"));
-        assert!(
-            is_dns_name("kro.run")
-                && is_dns_name("workload-cluster1")
-                && !is_dns_name("Workload")
-                && !is_dns_name("a..b")
-        );
+        assert!(is_dns_name("kro.run") && is_dns_name("workload-cluster1") && !is_dns_name("Workload") && !is_dns_name("a..b"));
     }
 }

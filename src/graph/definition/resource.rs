@@ -249,8 +249,7 @@ fn iterator_names(list: &Node) -> Vec<String> {
 fn axis(item: &Node, errors: &mut Vec<Diagnostic>) -> Option<Axis> {
     let [(key, list)] = item.entries() else {
         let message = "an axis of `forEach` is a mapping with one entry: the variable and its list";
-        errors
-            .push(Diagnostic::error("structure", message).at(&item.location).suggest("`- zone: ${schema.spec.zones}`"));
+        errors.push(Diagnostic::error("structure", message).at(&item.location).suggest("`- zone: ${schema.spec.zones}`"));
         return None;
     };
     errors.extend(naming::check_id(&key.text, "a variable of `forEach`", &key.location));

@@ -47,10 +47,8 @@ impl<'a> Run<'a> {
         let before = self.errors.len();
         let children = graph.children(instance);
         let position = |index: &NodeIndex| children.iter().position(|child| child == index);
-        let needs: Vec<Vec<usize>> = children
-            .iter()
-            .map(|child| graph.node(*child).dependencies.iter().filter_map(position).collect())
-            .collect();
+        let needs: Vec<Vec<usize>> =
+            children.iter().map(|child| graph.node(*child).dependencies.iter().filter_map(position).collect()).collect();
         for at in topological(&needs).unwrap_or_else(|_| (0..children.len()).collect()) {
             self.node(children[at]);
         }
@@ -253,9 +251,8 @@ impl<'a> Run<'a> {
         match &template.value {
             TemplateValue::Mapping(entries) => {
                 let below = entries.iter();
-                let below: Map<String, Value> = below
-                    .filter_map(|(key, field)| Some((key.text.clone(), self.status_field(index, field)?)))
-                    .collect();
+                let below: Map<String, Value> =
+                    below.filter_map(|(key, field)| Some((key.text.clone(), self.status_field(index, field)?))).collect();
                 (!below.is_empty()).then_some(Value::Object(below))
             }
             TemplateValue::Sequence(items) => {

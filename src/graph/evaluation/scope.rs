@@ -153,8 +153,7 @@ impl Sight<'_> {
 
     /// Whether a schema says what stands at a path of a resource.
     fn declares(&self, index: NodeIndex, path: &[Segment]) -> bool {
-        let names: Vec<&str> =
-            path.iter().map(|segment| if let Segment::Field(name) = segment { name } else { "" }).collect();
+        let names: Vec<&str> = path.iter().map(|segment| if let Segment::Field(name) = segment { name } else { "" }).collect();
         let Some((first, below)) = names.split_first() else { return false };
         let Some(description) = self.graph.describe(index, self.catalog) else { return false };
         let declared = match *first {

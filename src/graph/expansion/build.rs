@@ -9,11 +9,7 @@ use crate::graph::identity::Address;
 use crate::graph::schema::Schema;
 
 /// Builds the nodes of an instance; edges and order come later.
-pub(super) fn build(
-    instance: &Instance,
-    definitions: &Definitions,
-    catalog: &dyn Catalog,
-) -> Result<Graph, Vec<Diagnostic>> {
+pub(super) fn build(instance: &Instance, definitions: &Definitions, catalog: &dyn Catalog) -> Result<Graph, Vec<Diagnostic>> {
     let Some(definition) = definitions.of(&instance.api_version, &instance.kind) else {
         let message = format!("no usable definition defines `{}` of `{}`", instance.kind, instance.api_version);
         return Err(vec![Diagnostic::error("schema-not-found", message).at(&instance.node.location)]);
@@ -112,8 +108,7 @@ impl Builder<'_> {
     fn refuse_missing_definition(&mut self, resource: &ResourceDefinition) {
         let (api_version, kind) = (&resource.api_version, &resource.kind);
         if self.definitions.of(api_version, kind).is_none() && self.catalog.kind(api_version, kind).is_none() {
-            let message =
-                format!("no usable definition defines `{kind}` of `{api_version}` (resource `{}`)", resource.id);
+            let message = format!("no usable definition defines `{kind}` of `{api_version}` (resource `{}`)", resource.id);
             self.problems.push(Diagnostic::error("schema-not-found", message).at(&resource.location));
         }
     }

@@ -110,8 +110,7 @@ pub(super) fn merge(edges: &mut Vec<Edge>) {
         let first = direct.entry((edge.from, edge.to, &edge.field)).or_insert(edge.step);
         *first = edge.step.min(*first);
     }
-    let is_covered =
-        |edge: &Edge| direct.get(&(edge.from, edge.to, &edge.field)).is_some_and(|step| *step <= edge.step);
+    let is_covered = |edge: &Edge| direct.get(&(edge.from, edge.to, &edge.field)).is_some_and(|step| *step <= edge.step);
     edges.extend(merged.values().filter(|edge| !is_gate(edge) || !is_covered(edge)).cloned());
     edges.sort_by_key(|edge| (edge.from, edge.to, edge.implied));
 }

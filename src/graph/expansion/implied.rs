@@ -126,10 +126,7 @@ impl Scene<'_> {
     fn nearest(&self, from: NodeIndex, candidates: Vec<NodeIndex>) -> Vec<NodeIndex> {
         let around: Vec<NodeIndex> = self.graph.lineage(from).collect();
         let distance = |to: &NodeIndex| {
-            self.graph
-                .lineage(*to)
-                .find_map(|member| around.iter().position(|own| *own == member))
-                .unwrap_or(usize::MAX)
+            self.graph.lineage(*to).find_map(|member| around.iter().position(|own| *own == member)).unwrap_or(usize::MAX)
         };
         let near = candidates.iter().map(distance).min();
         candidates.into_iter().filter(|to| Some(distance(to)) == near).collect()
@@ -141,8 +138,7 @@ impl Scene<'_> {
             return Vec::new();
         }
         let subnet = self.reached(nat, &["spec.subnetID", "spec.subnetRef.from.name"], "Subnet");
-        let Some(network) = subnet.and_then(|subnet| self.network(subnet, "spec.vpcID", "spec.vpcRef.from.name"))
-        else {
+        let Some(network) = subnet.and_then(|subnet| self.network(subnet, "spec.vpcID", "spec.vpcRef.from.name")) else {
             return Vec::new();
         };
         let gateways = self.graph.resources().map(|(index, _)| index).filter(|index| {
@@ -168,8 +164,7 @@ impl Scene<'_> {
     fn reached(&self, from: NodeIndex, fields: &[&str], kind: &str) -> Option<NodeIndex> {
         let read = self.graph.edges_from(from).filter(|edge| !edge.reads.is_empty() && fields.contains(&&*edge.field));
         let named = || {
-            let references =
-                self.graph.describe(from, self.catalog).map_or(&[][..], |description| description.references);
+            let references = self.graph.describe(from, self.catalog).map_or(&[][..], |description| description.references);
             let matching = references.iter().filter(|reference| fields.contains(&reference.path));
             matching.flat_map(|reference| self.reference(from, reference)).map(|edge| edge.to).next()
         };

@@ -1,10 +1,10 @@
 //! Types as far as they are known without a schema, and the signatures of functions.
 
+use crate::graph::schema::{Schema, Shape};
 use cel::common::types::{
     BOOL_TYPE, BYTES_TYPE, DOUBLE_TYPE, DURATION_TYPE, DYN_TYPE, INT_TYPE, LIST_TYPE, MAP_TYPE, NULL_TYPE, OPTIONAL_TYPE,
     STRING_TYPE, TIMESTAMP_TYPE, TYPE_TYPE, Type, UINT_TYPE,
 };
-use crate::graph::schema::{Schema, Shape};
 use std::fmt;
 
 /// A type that is known before evaluation; `Dyn` is anything.

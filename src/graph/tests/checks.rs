@@ -237,8 +237,8 @@ fn objects_of_a_cluster_scoped_instance_name_their_namespace() {
     };
     let head = using("Case", "test/v1, kind: Thing", "{}");
     let (head, _) = head.split_once("  resources:\n").unwrap();
-    let text = format!("{head}  resources:\n{}", thing("child", "namespace"))
-        .replace("kind: Case", "kind: Case\n    scope: Cluster");
+    let text =
+        format!("{head}  resources:\n{}", thing("child", "namespace")).replace("kind: Case", "kind: Case\n    scope: Cluster");
     let (_, problems) = load_all(&[("case.yaml", &text)]);
     let found: Vec<&str> = findings(&problems).into_iter().map(|(category, ..)| category).collect();
     assert_eq!(found, ["structure", "cel-type"], "{}", shown(&problems));
@@ -311,14 +311,10 @@ fn nested_kinds_are_checked_against_their_definition() {
     let inner = using("Inner", "test/v1, kind: Thing", "{}");
     let outer = using("Outer", "'kro.run/v1alpha1', kind: Inner", "{size: 'big', deep: {nam: x}, other: 1}");
     let (_, problems) = load_all(&[("outer.yaml", &outer), ("inner.yaml", &inner)]);
-    let expected = [
-        ("literal-type", "'big'", ""),
-        ("unknown-field", "nam", "did you mean `name`?"),
-        ("unknown-field", "other", ""),
-    ];
+    let expected =
+        [("literal-type", "'big'", ""), ("unknown-field", "nam", "did you mean `name`?"), ("unknown-field", "other", "")];
     assert_eq!(findings(&problems), expected, "{}", shown(&problems));
-    let reading =
-        using("Outer", "'kro.run/v1alpha1', kind: Inner", "{}").replace("child.metadata.name", "child.status.ids");
+    let reading = using("Outer", "'kro.run/v1alpha1', kind: Inner", "{}").replace("child.metadata.name", "child.status.ids");
     let (_, problems) = load_all(&[("outer.yaml", &reading), ("inner.yaml", &inner)]);
     assert_eq!(findings(&problems), [("cel-type", "child.status.ids", "did you mean `id`?")]);
 }

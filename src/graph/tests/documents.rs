@@ -13,11 +13,7 @@ fn findings(problems: &[Diagnostic]) -> Vec<(&str, &str, &str)> {
         .iter()
         .map(|problem| {
             let text = problem.location.as_ref().expect("a place").text();
-            (
-                problem.category,
-                text.lines().next().unwrap_or_default(),
-                problem.suggestion.as_deref().unwrap_or_default(),
-            )
+            (problem.category, text.lines().next().unwrap_or_default(), problem.suggestion.as_deref().unwrap_or_default())
         })
         .collect()
 }
@@ -101,8 +97,7 @@ apiVersion: kro.run/v1alpha1\nkind: EksCluster\nspec: {}\n",
 
 #[test]
 fn one_identity_is_written_once() {
-    let (documents, problems) =
-        load(&format!("{HEAD}---\n{HEAD}---\n{}", HEAD.replace("name: x", "name: x, namespace: other")));
+    let (documents, problems) = load(&format!("{HEAD}---\n{HEAD}---\n{}", HEAD.replace("name: x", "name: x, namespace: other")));
     assert_eq!(documents.instances.len(), 3);
     assert_eq!(problems.len(), 1);
     assert_eq!(problems[0].category, "duplicate-identity");

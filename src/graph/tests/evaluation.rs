@@ -194,9 +194,8 @@ fn on_aws(definitions: &Definitions, text: &str) -> Vec<(String, Value)> {
 #[test]
 fn the_shipped_definitions_give_what_kros_give() {
     let Some(upstream) = upstream() else { return };
-    let existing = with_vpc(
-        "    create: false\n    vpcId: vpc-1\n    privateSubnet1Id: subnet-1\n    privateSubnet2Id: subnet-2\n",
-    );
+    let existing =
+        with_vpc("    create: false\n    vpcId: vpc-1\n    privateSubnet1Id: subnet-1\n    privateSubnet2Id: subnet-2\n");
     for text in [INSTANCE, &existing] {
         for (own, upstream) in on_aws(&own(), text).into_iter().zip(on_aws(&upstream, text)) {
             assert_eq!(own, upstream);
@@ -206,10 +205,9 @@ fn the_shipped_definitions_give_what_kros_give() {
 
 #[test]
 fn what_varies_by_place_can_be_chosen() {
-    let chosen = INSTANCE.replace("  vpc:\n", "  vpc:\n    zone2: us-west-2d\n").replace(
-        "  workloads:",
-        "  aws_partition: aws-cn\n  hubRoleName: hub\n  endpointPublicAccess: false\n  workloads:",
-    );
+    let chosen = INSTANCE
+        .replace("  vpc:\n", "  vpc:\n    zone2: us-west-2d\n")
+        .replace("  workloads:", "  aws_partition: aws-cn\n  hubRoleName: hub\n  endpointPublicAccess: false\n  workloads:");
     let graph = graph(&chosen, &own());
     let evaluation = evaluate(&graph, &Observations::new(), catalog());
     let field = |address: &str, path: &str| {
@@ -245,11 +243,7 @@ fn observe(graph: &Graph, objects: &[(&str, Value)]) -> Observations {
 fn siblings_are_read_as_they_are_observed() {
     let definitions = case(
         "{}",
-        &format!(
-            "{}{}",
-            thing("a", "spec: {size: 1}"),
-            thing("b", "spec: {size: '${a.spec.size}', id: '${a.status.id}'}")
-        ),
+        &format!("{}{}", thing("a", "spec: {size: 1}"), thing("b", "spec: {size: '${a.spec.size}', id: '${a.status.id}'}")),
     );
     let graph = graph(CASE, &definitions);
     let before = evaluate(&graph, &Observations::new(), catalog());
@@ -281,8 +275,7 @@ fn an_expression_that_can_never_have_a_value_is_an_error_with_a_place() {
 
 #[test]
 fn errors_that_appear_later_are_found_by_evaluation() {
-    let definitions =
-        case("{}", &format!("{}{}", thing("a", "spec: {}"), thing("b", "spec: {x: '${1 / a.status.n}'}")));
+    let definitions = case("{}", &format!("{}{}", thing("a", "spec: {}"), thing("b", "spec: {x: '${1 / a.status.n}'}")));
     let graph = graph(CASE, &definitions);
     let seen = observe(&graph, &[("a", json!({"status": {"n": 0}}))]);
     let evaluation = evaluate(&graph, &seen, catalog());
@@ -318,11 +311,7 @@ fn a_gate_closes_values_and_steps() {
     let ready = "    readyWhen: ['${a.status.ok == true}']\n";
     let definitions = case(
         "{id: '${a.status.id}'}",
-        &format!(
-            "{}{ready}{}",
-            thing("a", "spec: {}"),
-            thing("b", "spec: {name: '${a.metadata.name}', id: '${a.status.id}'}")
-        ),
+        &format!("{}{ready}{}", thing("a", "spec: {}"), thing("b", "spec: {name: '${a.metadata.name}', id: '${a.status.id}'}")),
     );
     let graph = graph(CASE, &definitions);
     let look = |ok: bool| {

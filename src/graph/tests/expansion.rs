@@ -99,10 +99,7 @@ fn what_a_field_asks_decides_the_production() {
         edge("vpc/publicSubnet1", "spec.routeTables[]", "vpc/publicRoutetable"),
         [(Step::Configure, Production::Created, false)]
     );
-    assert_eq!(
-        edge("vpc/natGateway2", "spec.subnetID", "vpc/internetGateway"),
-        [(Step::Create, Production::Configured, true)]
-    );
+    assert_eq!(edge("vpc/natGateway2", "spec.subnetID", "vpc/internetGateway"), [(Step::Create, Production::Configured, true)]);
     assert_eq!(
         edge("eksWithVpc/ekscluster", "spec.roleARN", "eksWithVpc/clusterRole"),
         [(Step::Create, Production::Configured, false)]
@@ -165,8 +162,7 @@ fn inputs_that_nobody_gives_are_named_with_their_readers() {
 
 #[test]
 fn every_missing_input_of_a_text_is_named() {
-    let text =
-        INSTANCE.replace("  name: workload-cluster1\n  tenant", "  tenant").replace("  managementAccountId", "  #");
+    let text = INSTANCE.replace("  name: workload-cluster1\n  tenant", "  tenant").replace("  managementAccountId", "  #");
     let found = problems(&text, &own());
     assert_eq!(categories(&found), ["missing-input", "missing-input"], "{}", shown(&found));
     assert!(found[0].message.starts_with("`spec.name`"), "{}", found[0].message);
@@ -193,12 +189,11 @@ fn an_input_inside_of_a_subtree_that_is_handed_on_is_named_whole() {
       metadata: {name: inner}
       spec: {options: '${schema.spec.options}'}
 ";
-    let inner =
-        THING.replace("kind: Case", "kind: Inner").replace("flag: boolean | default=true", "options: {size: string}");
+    let inner = THING.replace("kind: Case", "kind: Inner").replace("flag: boolean | default=true", "options: {size: string}");
     let outer = THING.replace("flag: boolean | default=true", "options: {size: string}");
-    let thing = "  - id: a\n    template: {apiVersion: test/v1, kind: Thing, metadata: {name: a}, spec: '${schema.spec.options.size}'}\n";
-    let definitions =
-        definitions(&[("outer.yaml", &format!("{outer}{without}")), ("inner.yaml", &format!("{inner}{thing}"))]);
+    let thing =
+        "  - id: a\n    template: {apiVersion: test/v1, kind: Thing, metadata: {name: a}, spec: '${schema.spec.options.size}'}\n";
+    let definitions = definitions(&[("outer.yaml", &format!("{outer}{without}")), ("inner.yaml", &format!("{inner}{thing}"))]);
     let found = problems(&CASE.replace("name: demo", "name: demo, options: {}"), &definitions);
     assert_eq!(categories(&found), ["missing-input"], "{}", shown(&found));
     assert!(found[0].message.contains("`spec.options.size`"), "{}", found[0].message);

@@ -77,8 +77,7 @@ fn instance(text: &str, definitions: &Definitions) -> Instance {
 
 /// An instance expanded; it has no problem.
 fn graph(text: &str, definitions: &Definitions) -> Graph {
-    expand(&instance(text, definitions), definitions, catalog())
-        .unwrap_or_else(|problems| panic!("{}", shown(&problems)))
+    expand(&instance(text, definitions), definitions, catalog()).unwrap_or_else(|problems| panic!("{}", shown(&problems)))
 }
 
 /// The problems of an instance.

@@ -158,6 +158,10 @@ impl Kind for Registration {
         Box::pin(steps::delete(cloud, recorder, subject, record))
     }
 
+    fn recordable(&self, desired: &Value) -> Value {
+        secret::without_secrets(desired)
+    }
+
     fn not_carried_out(&self, object: &Value) -> Vec<NotCarriedOut> {
         not_carried_out(object)
     }

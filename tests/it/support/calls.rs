@@ -4,7 +4,7 @@ use super::proxy::Call;
 use std::collections::BTreeMap;
 
 /// How often each operation was called.
-pub fn count(calls: &[Call]) -> BTreeMap<String, usize> {
+pub(crate) fn count(calls: &[Call]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for call in calls {
         *counts.entry(format!("{}:{}", call.service, call.operation)).or_default() += 1;

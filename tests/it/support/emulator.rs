@@ -6,13 +6,13 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// Top of the repository.
-pub fn repository() -> PathBuf {
+pub(crate) fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// The running emulator.
 #[derive(Debug)]
-pub struct Emulator {
+pub(crate) struct Emulator {
     pub url: String,
     pub runtime: tokio::runtime::Runtime,
     pub http: reqwest::Client,
@@ -20,7 +20,7 @@ pub struct Emulator {
 
 impl Emulator {
     /// Starts it, or gives the one that runs. `FLEETCTL_TEST_AWS` names one that was started by hand.
-    pub fn shared() -> &'static Self {
+    pub(crate) fn shared() -> &'static Self {
         static EMULATOR: OnceLock<Emulator> = OnceLock::new();
         EMULATOR.get_or_init(|| Self {
             url: std::env::var("FLEETCTL_TEST_AWS").unwrap_or_else(|_| start()),
@@ -29,11 +29,11 @@ impl Emulator {
         })
     }
 
-    pub fn request(&self, method: reqwest::Method, path: &str, body: Option<&Value>) -> Value {
+    pub(crate) fn request(&self, method: reqwest::Method, path: &str, body: Option<&Value>) -> Value {
         self.request_at(&self.url, method, path, body)
     }
 
-    pub fn request_at(&self, base: &str, method: reqwest::Method, path: &str, body: Option<&Value>) -> Value {
+    pub(crate) fn request_at(&self, base: &str, method: reqwest::Method, path: &str, body: Option<&Value>) -> Value {
         let mut request = self.http.request(method, format!("{base}{path}"));
         if let Some(body) = body {
             request = request.header("content-type", "application/json").body(body.to_string());
@@ -47,11 +47,11 @@ impl Emulator {
         })
     }
 
-    pub fn get(&self, path: &str) -> Value {
+    pub(crate) fn get(&self, path: &str) -> Value {
         self.request(reqwest::Method::GET, path, None)
     }
 
-    pub fn post(&self, path: &str, body: &Value) -> Value {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Value {
         self.request(reqwest::Method::POST, path, Some(body))
     }
 }

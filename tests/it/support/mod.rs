@@ -1,8 +1,8 @@
 //! What every test stands on: [`world::World`].
 
-pub mod calls;
-pub mod emulator;
-pub mod proxy;
-pub mod world;
+pub(crate) mod calls;
+pub(crate) mod emulator;
+pub(crate) mod proxy;
+pub(crate) mod world;
 
-pub use world::World;
+pub(crate) use world::World;

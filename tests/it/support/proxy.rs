@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 /// One call that went through.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub(crate) struct Call {
     /// `ec2`, `eks`, `iam`, `sts`, `argocd`.
     pub service: String,
     /// `CreateVpc`; `POST /clusters` for REST services.
@@ -21,7 +21,7 @@ pub struct Call {
 }
 
 impl Call {
-    pub fn is_mutating(&self) -> bool {
+    pub(crate) fn is_mutating(&self) -> bool {
         if self.service == "sts" {
             return false;
         }
@@ -42,14 +42,14 @@ struct Shared {
 
 /// A running proxy.
 #[derive(Debug, Clone)]
-pub struct Proxy {
+pub(crate) struct Proxy {
     pub url: String,
     shared: Arc<Shared>,
 }
 
 impl Proxy {
     /// Starts a proxy in front of `upstream`.
-    pub fn start(upstream: &str) -> Self {
+    pub(crate) fn start(upstream: &str) -> Self {
         let emulator = Emulator::shared();
         let shared = Arc::<Shared>::default();
         let listener = emulator.runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
@@ -72,28 +72,28 @@ impl Proxy {
     }
 
     /// Every call so far, in the order in which they were answered.
-    pub fn calls(&self) -> Vec<Call> {
+    pub(crate) fn calls(&self) -> Vec<Call> {
         self.shared.calls.lock().unwrap().clone()
     }
 
-    pub fn mutating(&self) -> Vec<Call> {
+    pub(crate) fn mutating(&self) -> Vec<Call> {
         self.calls().into_iter().filter(Call::is_mutating).collect()
     }
 
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.shared.calls.lock().unwrap().clear();
     }
 
     /// The next time this operation has taken effect, its reply is held back for ever.
-    pub fn trap(&self, operation: &str) {
+    pub(crate) fn trap(&self, operation: &str) {
         *self.shared.trap.lock().unwrap() = Some(operation.to_owned());
     }
 
     /// Waits until the trap has sprung.
-    pub fn wait_sprung(&self) {
+    pub(crate) fn wait_sprung(&self) {
         let shared = self.shared.clone();
         Emulator::shared().runtime.block_on(async move {
-            tokio::time::timeout(std::time::Duration::from_secs(120), shared.sprung.notified()).await.expect("the call came");
+            tokio::time::timeout(std::time::Duration::from_mins(2), shared.sprung.notified()).await.expect("the call came");
         });
     }
 }

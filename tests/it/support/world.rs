@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A world of one test.
-pub struct World {
+pub(crate) struct World {
     pub hub: String,
     pub workload: String,
     pub folder: tempfile::TempDir,
@@ -29,11 +29,11 @@ impl Drop for World {
 
 impl World {
     /// Two fresh accounts, seeded; the role in the workload account asks for an external id.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with_external_id(Some("fleetctl-test"))
     }
 
-    pub fn with_external_id(external_id: Option<&str>) -> Self {
+    pub(crate) fn with_external_id(external_id: Option<&str>) -> Self {
         let emulator = Emulator::shared();
         let (hub, workload) = (account(), account());
         emulator.post("/_fleet/accounts", &json!({"hub": hub, "workload": workload, "externalId": external_id}));
@@ -62,12 +62,12 @@ impl World {
         world
     }
 
-    pub fn fleetctl_yaml(&self, more: &str) -> String {
+    pub(crate) fn fleetctl_yaml(&self, more: &str) -> String {
         format!("accounts:\n  \"{}\":\n    roleName: ack\n    {more}\n", self.workload)
     }
 
-    /// An EksCluster for the workload account. `more` are further lines of its spec.
-    pub fn instance(&self, name: &str, more: &str) -> String {
+    /// An `EksCluster` for the workload account. `more` are further lines of its spec.
+    pub(crate) fn instance(&self, name: &str, more: &str) -> String {
         format!(
             "apiVersion: kro.run/v1alpha1\nkind: EksCluster\nmetadata:\n  name: {name}\n  namespace: argocd\nspec:\n  name: {name}\n  \
              tenant: tenant1\n  environment: staging\n  region: us-west-2\n  k8sVersion: \"1.34\"\n  accountId: \"{}\"\n  \
@@ -76,7 +76,7 @@ impl World {
         )
     }
 
-    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.folder.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
@@ -84,16 +84,16 @@ impl World {
     }
 
     /// The token for Argo CD.
-    pub fn token(&self) -> &str {
+    pub(crate) fn token(&self) -> &str {
         &self.token
     }
 
-    pub fn set(&mut self, name: &str, value: &str) {
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.environment.push((name.to_owned(), value.to_owned()));
     }
 
     /// The command, as a user in the hub account would start it in the world's folder.
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fleetctl"));
         command
             .args(arguments)
@@ -119,16 +119,16 @@ impl World {
     }
 
     /// Runs it to its end.
-    pub fn fleetctl(&self, arguments: &[&str]) -> Ended {
+    pub(crate) fn fleetctl(&self, arguments: &[&str]) -> Ended {
         Ended::of(self.command(arguments).output().unwrap())
     }
 
     /// Starts it and lets it run.
-    pub fn spawn(&self, arguments: &[&str]) -> Child {
+    pub(crate) fn spawn(&self, arguments: &[&str]) -> Child {
         self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    pub fn settings(&self, settings: &Value) {
+    pub(crate) fn settings(&self, settings: &Value) {
         for account in [&self.hub, &self.workload] {
             let mut body = settings.clone();
             body["account"] = json!(account);
@@ -137,7 +137,7 @@ impl World {
     }
 
     /// Adds fault rules for the workload account.
-    pub fn faults(&self, rules: &[Value]) {
+    pub(crate) fn faults(&self, rules: &[Value]) {
         let rules: Vec<_> = rules
             .iter()
             .map(|rule| {
@@ -149,17 +149,18 @@ impl World {
         Emulator::shared().post("/_fleet/faults?add=1", &json!(rules));
     }
 
-    pub fn inventory(&self, account: &str) -> Value {
+    #[expect(clippy::unused_self, reason = "reads as what the world holds")]
+    pub(crate) fn inventory(&self, account: &str) -> Value {
         Emulator::shared().get(&format!("/_fleet/inventory?account={account}"))
     }
 
     /// Clusters as the Argo CD double has them.
-    pub fn registered(&self) -> Value {
+    pub(crate) fn registered(&self) -> Value {
         Emulator::shared().request_at(&self.double_url, reqwest::Method::GET, "/_double/clusters", None)
     }
 
     /// The state file of the instance.
-    pub fn state(&self) -> Value {
+    pub(crate) fn state(&self) -> Value {
         let path = self.folder.path().join("state/argocd/EksCluster.workload-cluster1.json");
         serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
     }
@@ -167,14 +168,14 @@ impl World {
 
 /// How a command ended.
 #[derive(Debug)]
-pub struct Ended {
+pub(crate) struct Ended {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
 impl Ended {
-    pub fn of(output: Output) -> Self {
+    pub(crate) fn of(output: Output) -> Self {
         Self {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
@@ -184,24 +185,19 @@ impl Ended {
 
     /// Says everything when the exit code is another one.
     #[track_caller]
-    pub fn expect(self, code: i32) -> Self {
+    pub(crate) fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "\n--- stdout\n{}\n--- stderr\n{}", self.stdout, self.stderr);
         self
     }
 
-    /// The whole of stdout as one JSON value.
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
-    }
-
     /// The last line of stdout as JSON: the summary.
-    pub fn summary(&self) -> Value {
+    pub(crate) fn summary(&self) -> Value {
         serde_json::from_str(self.stdout.lines().last().unwrap()).unwrap()
     }
 }
 
 /// The definitions that the world runs: upstream's own, byte for byte, where they are at hand; else the built-in ones.
-pub fn upstream_graphs() -> Option<PathBuf> {
+pub(crate) fn upstream_graphs() -> Option<PathBuf> {
     let folder = std::env::var_os("FLEETCTL_UPSTREAM_DATA")?;
     let graphs = Path::new(&folder).join("kro/eks-cluster-mgmt");
     let graphs = if graphs.is_absolute() { graphs } else { repository().join(graphs) };
@@ -215,6 +211,7 @@ fn account() -> String {
     format!("{}", 300_000_000_000 + base + NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
+#[expect(clippy::zombie_processes, reason = "the world waits for it when it is dropped")]
 fn start_double(folder: &Path, emulator: &str, hub: &str) -> (Child, Value) {
     let ready = folder.join("argocd.json");
     let child = Command::new("python3")
