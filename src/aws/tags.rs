@@ -1,8 +1,8 @@
 //! Tags: the marks that make objects ours, and tags in each service's own shape.
 
 use crate::kinds::kind::{Marks, Owner, Subject};
+use crate::state::hash::sha256;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
 
@@ -77,7 +77,7 @@ pub fn value(text: &str) -> String {
     if text.chars().count() <= LONGEST_VALUE {
         return text.to_owned();
     }
-    let hash = Sha256::digest(text).iter().fold(String::new(), |hash, byte| hash + &format!("{byte:02x}"));
+    let hash = sha256(text);
     let beginning: String = text.chars().take(LONGEST_VALUE - hash.len() - 1).collect();
     format!("{beginning}={hash}")
 }

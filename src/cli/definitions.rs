@@ -6,10 +6,9 @@ use crate::graph::definition::is_definition;
 use crate::graph::diagnostic::{Diagnostic, SourceFile};
 use crate::graph::yaml::{self, Node};
 use crate::state::file::DefinitionsUsed;
+use crate::state::hash::sha256;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use std::collections::HashSet;
-use std::fmt::Write;
 use std::path::Path;
 
 /// The definitions in the binary: file name and text.
@@ -100,16 +99,7 @@ fn defined_kind(node: &Node) -> Option<&str> {
 fn meaning(nodes: &[Node]) -> String {
     let mut texts: Vec<String> = nodes.iter().map(|node| canonical(&node.to_json())).collect();
     texts.sort();
-    sha256(texts.join("\n").as_bytes())
-}
-
-/// SHA-256, hex.
-pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    sha256(texts.join("\n"))
 }
 
 /// JSON with sorted keys and without spaces.

@@ -1,13 +1,13 @@
 //! Plans that are written down and carried out later. The file names the documents and their hashes, not their texts: a
 //! plan holds no secrets, and a document that has changed is noticed.
 
-use super::definitions::sha256;
 use super::error::CliError;
 use super::load::{STDIN, read_text};
 use super::project::Project;
 use crate::engine::plan::{Action, Change, Plan};
 use crate::engine::report::EngineError;
 use crate::graph::diagnostic::Diagnostic;
+use crate::state::hash::sha256;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -127,7 +127,7 @@ fn out_of_date(instance: Option<String>, reason: &str) -> CliError {
 fn hashes(project: &Project) -> Vec<DocumentHash> {
     let hash = |file: &std::sync::Arc<crate::graph::diagnostic::SourceFile>| DocumentHash {
         name: file.name.clone(),
-        sha256: sha256(file.text.as_bytes()),
+        sha256: sha256(&file.text),
     };
     project.files.iter().map(hash).collect()
 }

@@ -9,6 +9,7 @@ pub mod clock;
 pub mod error;
 pub mod file;
 pub mod folder;
+pub mod hash;
 pub mod journal;
 mod keys;
 pub mod lock;

@@ -1,9 +1,9 @@
 //! The store contract: what a folder implements now and S3 can later. Nothing may assume that a store can append.
 
 use super::error::StateError;
+use super::hash::sha256;
 use super::lock::Holder;
 use futures::future::BoxFuture;
-use sha2::{Digest, Sha256};
 
 /// An object of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,11 +48,7 @@ pub trait Lock: Send + Sync + std::fmt::Debug {
 
 /// The tag of an object in stores that have no tags of their own: SHA-256 of its bytes, hex.
 pub fn tag_of(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    sha256(bytes)
 }
 
 /// Refuses keys that could leave the store, that it hides, or that belong to its locks. Error [`StateError::BadKey`].

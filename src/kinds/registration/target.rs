@@ -6,9 +6,8 @@ use crate::aws::error::CallError;
 use crate::kinds::cluster::describe;
 use crate::kinds::kind::Subject;
 use crate::kinds::shared::fault;
+use crate::state::hash::sha256;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 /// Annotation with the hash of what Argo CD never gives back of a configuration: the only way to see it drift.
 pub(super) const CONFIG_HASH: &str = "fleetctl/config-hash";
@@ -40,11 +39,7 @@ impl Target {
 
     /// The hash of the part that it does not give back.
     pub(super) fn hash(&self) -> String {
-        Sha256::digest(&self.authority).iter().fold(String::new(), |mut text, byte| {
-            // Writing to a text does not fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        sha256(&self.authority)
     }
 }
 
