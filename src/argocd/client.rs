@@ -46,13 +46,6 @@ pub struct Version {
     pub version: String,
 }
 
-impl Version {
-    /// Whether it is the Argo CD that EKS hosts: it alone takes an ARN as server, and only that.
-    pub fn is_hosted(&self) -> bool {
-        self.version.contains("+eks-")
-    }
-}
-
 /// Whom Argo CD takes the token for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

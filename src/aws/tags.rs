@@ -30,38 +30,6 @@ const ACK_KEYS: [&str; 4] =
 /// Tags by key.
 pub type Tags = BTreeMap<String, String>;
 
-/// What differs between the tags that are wanted and those that are there.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TagChanges {
-    /// To be added or changed, with the new value.
-    pub set: Tags,
-    /// To be removed, with the value they have.
-    pub remove: Tags,
-}
-
-impl TagChanges {
-    /// Compares tags by what people wrote: see [`is_ignored`]. A key of ACK's counts when it is wanted by name.
-    pub fn between(wanted: &Tags, there: &Tags) -> Self {
-        let mut changes = Self::default();
-        for (key, value) in wanted.iter().filter(|(key, _)| !is_reserved(key)) {
-            if there.get(key) != Some(value) {
-                changes.set.insert(key.clone(), value.clone());
-            }
-        }
-        for (key, value) in there.iter().filter(|(key, _)| !is_ignored(key)) {
-            if !wanted.contains_key(key) {
-                changes.remove.insert(key.clone(), value.clone());
-            }
-        }
-        changes
-    }
-
-    /// Whether nothing differs.
-    pub fn is_empty(&self) -> bool {
-        self.set.is_empty() && self.remove.is_empty()
-    }
-}
-
 /// Whether a tag belongs to AWS or to fleetctl itself: nobody may want it, and it never counts as a difference.
 pub fn is_reserved(key: &str) -> bool {
     key.starts_with("aws:") || key.starts_with("fleetctl:")
@@ -240,29 +208,6 @@ mod tests {
         assert_eq!(of_spec(&list), tags(&[("Name", "a"), ("empty", "")]));
         assert_eq!(of_spec(&json!({"Name": "a", "number": 1})), tags(&[("Name", "a")]));
         assert_eq!(of_spec(&Value::Null), Tags::new());
-    }
-
-    #[test]
-    fn tags_of_aws_and_of_tools_are_no_difference() {
-        let there = tags(&[
-            ("Name", "a"),
-            ("aws:cloudformation:stack-name", "s"),
-            ("services.k8s.aws/controller-version", "ec2-v1.20.0"),
-            ("services.k8s.aws/namespace", "n"),
-            ("app.kubernetes.io/managed-by", "kro"),
-            ("kro.run/kro-version", "1"),
-            ("fleetctl:lineage", "5f0c"),
-        ]);
-        assert!(TagChanges::between(&tags(&[("Name", "a")]), &there).is_empty());
-    }
-
-    #[test]
-    fn what_people_wrote_is_compared() {
-        let there = tags(&[("Name", "a"), ("old", "1"), ("app.kubernetes.io/managed-by", "kro")]);
-        let wanted = tags(&[("Name", "b"), ("new", ""), ("app.kubernetes.io/managed-by", "us"), ("aws:no", "x")]);
-        let changes = TagChanges::between(&wanted, &there);
-        assert_eq!(changes.set, tags(&[("Name", "b"), ("new", ""), ("app.kubernetes.io/managed-by", "us")]));
-        assert_eq!(changes.remove, tags(&[("old", "1")]));
     }
 
     #[test]

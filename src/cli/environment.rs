@@ -71,6 +71,7 @@ impl Environment {
     }
 
     /// These.
+    #[cfg(test)]
     pub fn of(values: &[(&str, &str)]) -> Self {
         Self(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
     }

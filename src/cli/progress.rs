@@ -208,7 +208,6 @@ fn word(step: StepName) -> &'static str {
         StepName::Configure => "configure",
         StepName::Wait => "wait",
         StepName::Delete => "delete",
-        StepName::Gone => "gone",
     }
 }
 

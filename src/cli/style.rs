@@ -29,11 +29,6 @@ impl Style {
         Self { enabled }
     }
 
-    /// Whether it colours.
-    pub fn is_enabled(self) -> bool {
-        self.enabled
-    }
-
     /// The text, set apart.
     pub fn paint(self, look: Look, text: impl AsRef<str>) -> String {
         let text = text.as_ref();

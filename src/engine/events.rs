@@ -118,8 +118,6 @@ pub enum StepName {
     Wait,
     /// The call that removes it.
     Delete,
-    /// Waiting until it is gone.
-    Gone,
 }
 
 /// Where events go.

@@ -188,10 +188,4 @@ impl KindDescription {
             .max()
             .unwrap_or(Production::Created)
     }
-
-    /// API group: `ec2.services.k8s.aws`, or empty.
-    #[must_use]
-    pub fn group(&self) -> &str {
-        self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
-    }
 }

@@ -24,8 +24,6 @@ pub enum How {
     Exact,
     /// As a list whose order and repetitions do not matter.
     Set,
-    /// As a list whose order matters.
-    List,
     /// As a list of mappings, told apart by the first of these fields that a mapping has. A change is reported item by
     /// item, `spec.routes[0.0.0.0/0]`. Of an item, only the fields that the wanted side sets count; texts in lists inside
     /// it count as sets.
@@ -263,7 +261,6 @@ fn same(how: How, desired: &Value, observed: &Value) -> bool {
         _ if is_nothing(desired) && is_nothing(observed) => true,
         How::Tags | How::Ignored => true,
         How::Set => set(desired) == set(observed),
-        How::List => normal(desired, false) == normal(observed, false),
         How::Policy => same_policy(desired, observed),
         How::Document => match (desired.as_str(), observed.as_str()) {
             (Some(desired), Some(observed)) => document::same(desired, observed),

@@ -179,11 +179,6 @@ impl Recorder {
         Self { journal, options, observer, stopped: Arc::new(watch::Sender::new(false)) }
     }
 
-    /// The journal.
-    pub fn journal(&self) -> &Journal {
-        &self.journal
-    }
-
     /// Lets no new call begin, and ends the pauses between repeated ones; they give [`StepError::Stopped`]. Calls under
     /// way are not touched.
     pub fn stop(&self) {

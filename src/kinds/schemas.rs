@@ -7,6 +7,7 @@
 use crate::graph::schema::{Constraints, Object, Schema, Shape};
 use indexmap::IndexMap;
 use serde::Deserialize;
+#[cfg(test)]
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -269,12 +270,14 @@ fn core() -> Vec<CoreKind> {
 }
 
 /// Every dotted path of a schema, `[]` entering list items; for checks of the tables that the kinds carry.
+#[cfg(test)]
 pub fn paths(schema: &Schema) -> BTreeMap<String, &Schema> {
     let mut found = BTreeMap::new();
     collect(schema, "", &mut found);
     found
 }
 
+#[cfg(test)]
 fn collect<'a>(schema: &'a Schema, path: &str, found: &mut BTreeMap<String, &'a Schema>) {
     match &schema.shape {
         Shape::Object(object) => {

@@ -1,6 +1,6 @@
 //! The wall clock, passed in so that simulations can run on tokio's paused clock.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use std::sync::Arc;
 
 /// Tells the time.
@@ -12,7 +12,8 @@ pub fn system() -> Clock {
 }
 
 /// A clock that starts at a time and goes on with tokio's clock, which tests can pause.
+#[cfg(test)]
 pub fn simulated(start: DateTime<Utc>) -> Clock {
     let origin = tokio::time::Instant::now();
-    Arc::new(move || start + TimeDelta::from_std(origin.elapsed()).unwrap_or(TimeDelta::MAX))
+    Arc::new(move || start + chrono::TimeDelta::from_std(origin.elapsed()).unwrap_or(chrono::TimeDelta::MAX))
 }

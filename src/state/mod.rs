@@ -13,6 +13,7 @@ pub mod hash;
 pub mod journal;
 mod keys;
 pub mod lock;
+#[cfg(test)]
 pub mod memory;
 mod migrate;
 pub mod replay;

@@ -12,7 +12,7 @@ use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, SourceInfo};
 
 /// The parser takes some 2 KiB of stack for every link of a chain of operators or calls, and a link needs two bytes at
 /// least: 8 KiB of source stay far below the 64 MiB that parsing has.
-pub(super) const MAX_SOURCE_BYTES: usize = 8 << 10;
+const MAX_SOURCE_BYTES: usize = 8 << 10;
 
 /// Levels of nesting, in the source and in the tree. A tree of 250 levels takes less than half a MiB of stack to evaluate
 /// and to drop, so that may happen on any thread. cel-go's own limit is 250, too.

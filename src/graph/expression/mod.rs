@@ -22,9 +22,6 @@ use std::fmt;
 use std::sync::Arc;
 use types::StaticType;
 
-/// The longest source that is compiled, in bytes.
-pub const MAX_SOURCE_BYTES: usize = compile::MAX_SOURCE_BYTES;
-
 /// A compiled expression.
 #[derive(Clone)]
 pub struct Expression {

@@ -1,7 +1,7 @@
 //! `InternetGateway`: made on its own, then attached to its VPC, which publishes the attachment.
 
 use super::obstacles::{self, Around};
-use super::{Object, Read, Scene, SpecTag, after, created, observed, only, reference, tag_specification};
+use super::{Object, Read, Scene, after, created, observed, only, reference, tag_specification};
 use crate::aws::ec2::Reader;
 use crate::aws::error::ErrorClass;
 use crate::aws::tags::{Tags, of_ec2};
@@ -18,7 +18,6 @@ use aws_sdk_ec2::operation::create_internet_gateway::builders::CreateInternetGat
 use aws_sdk_ec2::operation::delete_internet_gateway::builders::DeleteInternetGatewayInputBuilder;
 use aws_sdk_ec2::operation::detach_internet_gateway::builders::DetachInternetGatewayInputBuilder;
 use aws_sdk_ec2::types::{AttachmentStatus, InternetGateway as Ec2InternetGateway, InternetGatewayAttachment, ResourceType};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -26,16 +25,6 @@ use std::time::Duration;
 /// Carries out `InternetGateway`. Known to AWS by its id.
 #[derive(Debug, Clone, Copy)]
 pub struct InternetGateway;
-
-/// `spec`, as far as it is carried out.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct InternetGatewaySpec {
-    /// The VPC it is attached to. Enforced: absent is detached.
-    pub vpc: Option<String>,
-    /// Tags.
-    pub tags: Option<Vec<SpecTag>>,
-}
 
 const FIELDS: &[Field] = &[create("spec.tags"), configure("spec.vpc")];
 

@@ -121,7 +121,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T, StepError>, class: ErrorClass) 
 #[tokio::test(start_paused = true)]
 async fn a_create_is_recorded() {
     let bench = Bench::new().await;
-    let began = bench.recorder.journal().now();
+    let began = bench.session.journal().now();
     let applied = json!({"spec": {"cidrBlock": "10.0.0.0/24"}});
     let call = Call::new(&bench.subject, Verb::Create, "CreateSubnet").applied(applied.clone());
     let make = |permit: Permit| {
