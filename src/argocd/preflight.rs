@@ -4,8 +4,7 @@
 use super::client::{Reader, Version};
 use super::cluster::Cluster;
 use crate::aws::error::CallError;
-use crate::aws::tags;
-use crate::kinds::kind::{Marks, Owner};
+use crate::aws::tags::{self, Marks, Owner};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, TimeDelta, Utc};

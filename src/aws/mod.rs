@@ -7,6 +7,7 @@
 pub mod arn;
 mod batch;
 mod clients;
+pub mod cloud;
 mod codes;
 pub mod ec2;
 pub mod eks;

@@ -2,11 +2,11 @@
 //!
 //! Nothing is handed out for an account before `sts:GetCallerIdentity` has named that very account.
 
+use super::cloud::{Cloud, Readers, Writers};
 use super::error::CallError;
 use super::identity::{AccountSettings, Refusal};
 use super::limits::Limits;
 use super::{arn, clients, refusals};
-use crate::kinds::kind::{Cloud, Readers, Writers};
 use crate::state::file::RoleUsed;
 use aws_config::identity::IdentityCache;
 use aws_config::sts::AssumeRoleProvider;

@@ -1,6 +1,5 @@
 //! Tags: the marks that make objects ours, and tags in each service's own shape.
 
-use crate::kinds::kind::{Marks, Owner, Subject};
 use crate::state::hash::sha256;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
@@ -50,6 +49,17 @@ pub fn value(text: &str) -> String {
     format!("{beginning}={hash}")
 }
 
+/// What tells our objects from those of others: tags on AWS, annotations in Argo CD.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marks {
+    /// `fleetctl:lineage`: lineage of the state.
+    pub lineage: String,
+    /// `fleetctl:instance`: `argocd/EksCluster/workload-cluster1`.
+    pub instance: String,
+    /// `fleetctl:address`.
+    pub address: String,
+}
+
 impl Marks {
     /// The marks as tags.
     pub fn tags(&self) -> Tags {
@@ -65,6 +75,17 @@ impl Marks {
         let texts = [&self.lineage, &self.instance, &self.address];
         keys.into_iter().zip(texts).map(|(key, text)| (key.to_owned(), value(text))).collect()
     }
+}
+
+/// Whose object something is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// Our lineage.
+    Ours,
+    /// Another lineage, which the text names.
+    Other(String),
+    /// No lineage at all.
+    Nobody,
 }
 
 /// Whose object it is that bears these tags (or annotations).
@@ -94,22 +115,6 @@ fn of_item(item: &Value) -> Option<(String, String)> {
     // AWS takes a tag without a value as one with an empty value.
     let value = item.get("value").map_or(Some(""), Value::as_str)?;
     Some((item.get("key")?.as_str()?.to_owned(), value.to_owned()))
-}
-
-/// What people want: the tags of the spec, and the default tags under them (those without a value are left out, as ACK
-/// does).
-pub fn wanted(spec: &Value, subject: &Subject) -> Tags {
-    let mut tags: Tags = subject.default_tags.iter().filter(|(_, value)| !value.is_empty()).map(owned).collect();
-    tags.extend(of_spec(spec));
-    tags
-}
-
-/// Everything that an object is made with: what people want, and our marks.
-pub fn complete(spec: &Value, subject: &Subject) -> Tags {
-    let mut tags = wanted(spec, subject);
-    tags.retain(|key, _| !is_reserved(key));
-    tags.extend(subject.marks.tags());
-    tags
 }
 
 fn owned((key, value): (&String, &String)) -> (String, String) {
@@ -219,31 +224,5 @@ mod tests {
         assert_eq!(of_eks(None::<&HashMap<_, _>>), Tags::new());
         let specification = to_ec2_specification(aws_sdk_ec2::types::ResourceType::Vpc, &some);
         assert_eq!(of_ec2(specification.tags()), some);
-    }
-
-    #[test]
-    fn an_object_is_made_with_defaults_spec_and_marks() {
-        let subject = Subject {
-            identity: crate::graph::identity::Identity {
-                api_version: "ec2.services.k8s.aws/v1alpha1".into(),
-                kind: "VPC".into(),
-                namespace: "argocd".into(),
-                name: "a".into(),
-                account: "111111111111".into(),
-                region: "us-west-2".into(),
-            },
-            address: crate::graph::identity::Address("EksCluster/workload-cluster1/vpc/vpc".into()),
-            partition: "aws".into(),
-            role: None,
-            marks: marks(),
-            default_tags: tags(&[("team", "fleet"), ("Name", "default"), ("nothing", "")]),
-            role_path: None,
-            permissions_boundary: None,
-            dependencies: Vec::new(),
-        };
-        let spec = json!([{"key": "Name", "value": "a"}, {"key": "fleetctl:lineage", "value": "forged"}]);
-        let mut expected = tags(&[("team", "fleet"), ("Name", "a")]);
-        expected.extend(marks().tags());
-        assert_eq!(complete(&spec, &subject), expected);
     }
 }

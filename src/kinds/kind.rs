@@ -1,7 +1,10 @@
 //! The interface between the engine and the kinds.
 
 use super::recorder::Recorder;
+pub use crate::aws::cloud::{Cloud, Readers, Writers};
 use crate::aws::error::CallError;
+use crate::aws::tags;
+pub use crate::aws::tags::{Marks, Owner};
 use crate::graph::catalog::{ImpossibleValue, KindDescription};
 use crate::graph::identity::{Address, Identity};
 use crate::state::error::StateError;
@@ -34,17 +37,6 @@ pub struct Subject {
     pub dependencies: Vec<Identity>,
 }
 
-/// What tells our objects from those of others: tags on AWS, annotations in Argo CD.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Marks {
-    /// `fleetctl:lineage`: lineage of the state.
-    pub lineage: String,
-    /// `fleetctl:instance`: `argocd/EksCluster/workload-cluster1`.
-    pub instance: String,
-    /// `fleetctl:address`.
-    pub address: String,
-}
-
 /// An object as AWS has it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observed {
@@ -64,19 +56,8 @@ pub struct Observed {
 impl Observed {
     /// Whose object this is.
     pub fn owner(&self, marks: &Marks) -> Owner {
-        crate::aws::tags::owner(&self.tags, marks)
+        tags::owner(&self.tags, marks)
     }
-}
-
-/// Whose object something is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Owner {
-    /// Our lineage.
-    Ours,
-    /// Another lineage, which the text names.
-    Other(String),
-    /// No lineage at all.
-    Nobody,
 }
 
 /// How an object is, seen from AWS.
@@ -267,40 +248,4 @@ pub struct GoesWith {
     pub kind: &'static str,
     /// Path below the applied object that holds that object's `spec.name`.
     pub path: &'static str,
-}
-
-/// The services that kinds call, for one account and region. Readers and writers are apart: whoever holds
-/// [`Readers`] alone cannot change anything.
-#[derive(Debug, Clone)]
-pub struct Cloud {
-    /// What reads.
-    pub readers: Readers,
-    /// What changes.
-    pub writers: Writers,
-}
-
-/// What reads.
-#[derive(Debug, Clone)]
-pub struct Readers {
-    /// EC2.
-    pub ec2: crate::aws::ec2::Reader,
-    /// EKS.
-    pub eks: crate::aws::eks::Reader,
-    /// IAM.
-    pub iam: crate::aws::iam::Reader,
-    /// Argo CD, when a server is configured.
-    pub argocd: Option<crate::argocd::Reader>,
-}
-
-/// What changes.
-#[derive(Debug, Clone)]
-pub struct Writers {
-    /// EC2.
-    pub ec2: crate::aws::ec2::Writer,
-    /// EKS.
-    pub eks: crate::aws::eks::Writer,
-    /// IAM.
-    pub iam: crate::aws::iam::Writer,
-    /// Argo CD, when a server is configured.
-    pub argocd: Option<crate::argocd::Writer>,
 }

@@ -3,7 +3,7 @@
 use super::super::preflight::{Planned, preflight};
 use super::*;
 use crate::aws::simulated::permit;
-use crate::kinds::kind::Marks;
+use crate::aws::tags::Marks;
 use chrono::{TimeDelta, Utc};
 use serde_json::json;
 use std::collections::BTreeMap;
