@@ -1,7 +1,7 @@
 //! Which graph definitions are in use: those of a folder, or the built-in ones; those among the user's documents come
 //! before both.
 
-use super::load::{Loaded, read_folder};
+use super::load::read_folder;
 use crate::graph::definition::is_definition;
 use crate::graph::diagnostic::{Diagnostic, SourceFile};
 use crate::graph::yaml::{self, Node};
@@ -62,7 +62,7 @@ fn base(folder: Option<&Path>, problems: &mut Vec<Diagnostic>) -> (Vec<Node>, St
         Ok(loaded) => loaded,
         Err(problem) => {
             problems.push(problem);
-            Loaded::default()
+            return (Vec::new(), folder.display().to_string());
         }
     };
     let nodes: Vec<Node> = loaded.nodes.into_iter().filter(is_definition).collect();

@@ -145,6 +145,7 @@ fn unreadable(name: &str, error: &io::Error) -> Diagnostic {
     let reason = match error.kind() {
         io::ErrorKind::NotFound => "there is no such file or folder".into(),
         io::ErrorKind::PermissionDenied => "permission denied".into(),
+        io::ErrorKind::NotADirectory => "it is no folder".into(),
         _ => error.to_string(),
     };
     Diagnostic::error("unreadable-file", format!("{name} cannot be read: {reason}"))

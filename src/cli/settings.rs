@@ -92,7 +92,13 @@ impl Settings {
             Some(path) => read_file(path)?,
             None => SettingsFile::default(),
         };
-        Self::resolve(flags, environment, config, file)
+        let settings = Self::resolve(flags, environment, config, file)?;
+        let state = &settings.state;
+        if state.value.is_file() {
+            let message = format!("{} is a file: state needs a folder ({})", state.value.display(), state.origin);
+            return Err(CliError::Usage(message));
+        }
+        Ok(settings)
     }
 
     /// Puts together what the flags, the environment and the file say.

@@ -193,6 +193,17 @@ fn settings_that_are_wrong_stop_every_command() {
 }
 
 #[test]
+fn folders_that_are_files_are_told() {
+    let folder = Folder::new(&[("cluster.yaml", CLUSTER)]);
+    let outcome = folder.run_with("status --config DIR/fleetctl.yaml", &[]);
+    assert_eq!(outcome.code, 4, "{}", outcome.error);
+    std::fs::write(folder.0.path().join("state"), "").unwrap();
+    let outcome = folder.run("status");
+    let message = "error: DIR/state is a file: state needs a folder (--state)\n";
+    assert_eq!((outcome.code, outcome.error.as_str()), (4, message));
+}
+
+#[test]
 fn variables_are_as_good_as_flags() {
     let outcome = Folder::new(&[]).run_with("status", &[("FLEETCTL_OUTPUT", "json")]);
     assert!(outcome.out.starts_with('{'), "{}", outcome.out);
