@@ -34,6 +34,7 @@ pub(crate) fn change(action: Action, path: &str, kind: &str) -> Change {
         },
         by_name: false,
         waits: false,
+        unread: false,
     }
 }
 

@@ -14,6 +14,7 @@ pub use crate::aws::identity::AccountSettings;
 use crate::aws::sessions::Sessions;
 use crate::graph::definition::Definitions;
 use crate::graph::documents::Documents;
+use crate::state::error::StateError;
 use crate::state::file::{DefinitionsUsed, InstanceKey};
 use crate::state::session::{self, Holder};
 use crate::state::store::Store;
@@ -105,9 +106,17 @@ impl Engine {
         super::destroy::open(self, key).await
     }
 
-    /// What is recorded, without any call.
-    pub async fn status(&self) -> Result<Vec<InstanceStatus>, EngineError> {
-        Ok(session::read_all(self.store.as_ref()).await?.iter().map(status::of).collect())
+    /// What is recorded, without any call; and what is wrong with the states that cannot be read.
+    pub async fn status(&self) -> Result<(Vec<InstanceStatus>, Vec<StateError>), EngineError> {
+        let mut statuses = Vec::new();
+        let mut unreadable = Vec::new();
+        for (_, state) in session::read_each(self.store.as_ref()).await? {
+            match state {
+                Ok(state) => statuses.push(status::of(&state)),
+                Err(error) => unreadable.push(error),
+            }
+        }
+        Ok((statuses, unreadable))
     }
 }
 

@@ -124,5 +124,6 @@ fn change(doomed: &Doomed) -> Change {
         identity: identity.clone(),
         by_name: false,
         waits: false,
+        unread: false,
     }
 }

@@ -85,6 +85,9 @@ pub struct Change {
     /// Nothing has to be changed, but it is not ready yet: the run waits for it.
     #[serde(default)]
     pub waits: bool,
+    /// It is recorded and could not be read, so whether it would change is not known; `reason` says why.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unread: bool,
 }
 
 /// What will be done to a resource.
@@ -176,6 +179,11 @@ impl Plan {
     /// Whether a run would do nothing: no change, nothing to wait for, nothing to resolve.
     pub fn is_empty(&self) -> bool {
         self.open_calls.is_empty() && self.changes.iter().all(|change| change.action == Action::None && !change.waits)
+    }
+
+    /// Whether everything that is recorded could be read.
+    pub fn is_complete(&self) -> bool {
+        !self.changes.iter().any(|change| change.unread)
     }
 
     /// Addresses of removals and replacements that have to be confirmed by name and are not.

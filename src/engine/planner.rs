@@ -140,7 +140,7 @@ impl Decision<'_> {
         if let Some(reason) = &self.seen.unreachable {
             return match self.seen.record {
                 None => self.creation(Some(format!("will not be reached: {reason}"))),
-                Some(_) => Change { waits: true, ..self.change(Action::None, Some(format!("not read: {reason}"))) },
+                Some(_) => Change { waits: true, unread: true, ..self.change(Action::None, Some(format!("not read: {reason}"))) },
             };
         }
         let known = self.desired.known_part();
@@ -284,6 +284,7 @@ impl Decision<'_> {
             identity: identity.clone(),
             by_name: false,
             waits: false,
+            unread: false,
         }
     }
 }
@@ -443,6 +444,7 @@ fn removal(input: &PlanInput<'_>, orphan: &Orphan) -> Option<Change> {
         id: Some(orphan.record.id.clone()),
         fields: Vec::new(),
         identity: identity.clone(),
+        unread: false,
         by_name: !gone && PRECIOUS.contains(&identity.kind.as_str()),
         waits: false,
     })

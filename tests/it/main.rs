@@ -16,4 +16,5 @@ mod destroy;
 mod existing_vpc;
 mod faults;
 mod identity;
+mod outside;
 mod state;

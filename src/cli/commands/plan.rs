@@ -58,10 +58,11 @@ fn show(context: &Context, plans: &[plan::Plan], errors: &[CliError]) {
     }
 }
 
-/// A plan that apply would refuse has failed.
+/// A plan that apply would refuse has failed; one that could not read everything is incomplete.
 fn exit_code(plans: &[plan::Plan], errors: &[CliError], detailed: bool) -> u8 {
     let of_plan = |plan: &plan::Plan| match plan {
         plan if plan.summary.refused > 0 => 1,
+        plan if !plan.is_complete() => 3,
         plan if detailed && render_plan::has_changes(plan) => 2,
         _ => 0,
     };
@@ -81,7 +82,10 @@ mod tests {
         let refused = plan(vec![change(Action::Refused, "vpc/vpc", "VPC")]);
         assert_eq!(exit_code(std::slice::from_ref(&create), &[], true), 2);
         assert_eq!(exit_code(std::slice::from_ref(&create), &[], false), 0);
+        let mut unread = nothing.clone();
+        unread.changes[0].unread = true;
         assert_eq!(exit_code(&[nothing], &[], true), 0);
+        assert_eq!(exit_code(&[create.clone(), unread], &[], true), 3);
         assert_eq!(exit_code(&[create.clone(), refused], &[], true), 1);
         assert_eq!(exit_code(&[create], &[CliError::Usage("no".into())], true), 4);
     }

@@ -8,11 +8,11 @@ use crate::cli::launch::offline_engine;
 use crate::cli::style::{Look, Style, clean};
 use crate::cli::table::table;
 use crate::cli::targets::not_recorded;
-use crate::engine::report::InstanceStatus;
+use crate::engine::report::{End, InstanceStatus};
 
-/// Prints what is recorded.
+/// Prints what is recorded. A state that cannot be read does not hide the others.
 pub(super) async fn run(context: &Context, arguments: &Status) -> Result<u8, CliError> {
-    let all = offline_engine(context).status().await?;
+    let (all, unreadable) = offline_engine(context).status().await?;
     let store = context.settings.state.value.display().to_string();
     for name in &arguments.instances {
         if !all.iter().any(|instance| is_named(instance, name)) {
@@ -24,14 +24,17 @@ pub(super) async fn run(context: &Context, arguments: &Status) -> Result<u8, Cli
         by_name && arguments.namespace.as_ref().is_none_or(|namespace| *namespace == instance.namespace)
     };
     let instances: Vec<_> = all.iter().filter(is_asked).collect();
+    for error in &unreadable {
+        context.printer.failure(&format!("not read: {error}"));
+    }
     if context.printer.is_json() {
         context.printer.json(&Versioned::new(Instances { instances }));
-    } else if instances.is_empty() {
+    } else if instances.is_empty() && unreadable.is_empty() {
         context.printer.result(&format!("Nothing is recorded in {store}."));
     } else {
         context.printer.result(&render(&instances, context.printer.style()));
     }
-    Ok(0)
+    Ok(if unreadable.is_empty() { 0 } else { End::Incomplete.exit_code() })
 }
 
 fn is_named(instance: &InstanceStatus, name: &str) -> bool {

@@ -153,8 +153,14 @@ impl<'a> Run<'a> {
         if node.included != Included::Yes {
             return None;
         }
-        let waits = evaluation.step_waits_for(&self.work.graph, &self.observations, self.catalog, index, step);
-        waits.is_none().then(|| node.desired.known_part())
+        self.waits_for(index, evaluation, step).is_none().then(|| node.desired.known_part())
+    }
+
+    /// What a step waits for. To configure an object that is there is to compare all of it, so that needs what its
+    /// creation needed too: a field that is not known yet would look removed.
+    fn waits_for(&self, index: NodeIndex, evaluation: &Evaluation, step: Step) -> Option<String> {
+        let waits = |step| evaluation.step_waits_for(&self.work.graph, &self.observations, self.catalog, index, step);
+        waits(Step::Create).or_else(|| if step == Step::Configure { waits(Step::Configure) } else { None })
     }
 
     fn settle(&mut self, (index, outcome): (NodeIndex, Outcome)) {
@@ -224,8 +230,8 @@ impl<'a> Run<'a> {
             return "the run was interrupted".to_owned();
         }
         let step = if self.observations.contains_key(&index) { Step::Configure } else { Step::Create };
-        let waits = evaluation.step_waits_for(&self.work.graph, &self.observations, self.catalog, index, step);
-        waits.map_or_else(|| "nothing started it".to_owned(), |what| format!("it waits for {what}"))
+        self.waits_for(index, evaluation, step)
+            .map_or_else(|| "nothing started it".to_owned(), |what| format!("it waits for {what}"))
     }
 
     fn failed_dependency(&self, index: NodeIndex) -> Option<String> {

@@ -128,6 +128,33 @@ impl World {
         self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
+    /// A call that somebody makes in the workload account past fleetctl: `form` of EC2 and IAM, a path of EKS.
+    pub(crate) fn by_hand(&self, service: &str, method: &str, path: &str, form: &str) -> String {
+        let emulator = Emulator::shared();
+        let credential = format!("{}/20260101/us-west-2/{service}/aws4_request", self.workload);
+        let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
+        let request = emulator
+            .http
+            .request(method, format!("{}{path}", emulator.url))
+            .header("authorization", format!("AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature=none"))
+            .header("content-type", "application/x-www-form-urlencoded; charset=utf-8")
+            .body(form.to_owned());
+        emulator.runtime.block_on(async {
+            let answer = request.send().await.unwrap();
+            let (status, text) = (answer.status(), answer.text().await.unwrap());
+            assert!(status.is_success(), "{form}{path}: {status}: {text}");
+            text
+        })
+    }
+
+    /// What AWS knows a resource by, as the state says.
+    pub(crate) fn id(&self, name: &str) -> String {
+        let state = self.state();
+        let records = state["resources"].as_array().unwrap();
+        let record = records.iter().find(|record| record["identity"]["name"] == name).unwrap();
+        record["id"].as_str().unwrap().to_owned()
+    }
+
     pub(crate) fn settings(&self, settings: &Value) {
         for account in [&self.hub, &self.workload] {
             let mut body = settings.clone();
