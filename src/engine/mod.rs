@@ -11,7 +11,6 @@ mod clouds;
 mod context;
 mod destroy;
 pub mod events;
-mod inputs;
 mod look;
 mod object;
 mod pace;

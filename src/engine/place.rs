@@ -1,15 +1,13 @@
-//! Placing: the account, region and role of every resource, and the checks that need nothing but rendered values.
+//! Placing: the account, region and role of every resource.
 
 use super::api::EngineSettings;
-use super::inputs::{place_of, segments};
 use super::report::EngineError;
 use super::work::{Place, Work};
 use crate::aws::identity::{self, Question, Refusal};
-use crate::graph::catalog::{Catalog, Support};
 use crate::graph::definition::Definitions;
 use crate::graph::diagnostic::Diagnostic;
 use crate::graph::documents::{Documents, Instance};
-use crate::graph::evaluation::{Included, Observations, evaluate};
+use crate::graph::evaluation::{Observations, evaluate, is_carried_out};
 use crate::graph::expansion::{Graph, NodeIndex, expand, is_registration};
 use crate::graph::identity::Identity;
 use crate::kinds::catalog::KindCatalog;
@@ -31,10 +29,6 @@ pub(super) fn expand_all(
             Err(diagnostics) => problems.extend(diagnostics),
         }
     }
-    for work in &works {
-        problems.extend(work.blank.errors.iter().cloned());
-        problems.extend(impossible_values(work));
-    }
     if problems.is_empty() { Ok(works) } else { Err(EngineError::Documents(problems)) }
 }
 
@@ -52,31 +46,6 @@ fn unplaced(graph: Graph, definitions: &DefinitionsUsed) -> Work {
     let blank = evaluate(&graph, &Observations::new(), &KindCatalog);
     let places = vec![None; graph.nodes.len()];
     Work { graph, places, left_out: BTreeMap::new(), definitions: definitions.clone(), blank }
-}
-
-/// Values that AWS could never accept, at the place in the user's document that they come from.
-fn impossible_values(work: &Work) -> Vec<Diagnostic> {
-    let mut problems: Vec<Diagnostic> = Vec::new();
-    for (index, node) in work.graph.resources() {
-        if work.blank.node(index).included != Included::Yes {
-            continue;
-        }
-        let object = work.blank.node(index).desired.known_part();
-        for impossible in KindCatalog.impossible_values(&node.api_version, &node.kind, &object) {
-            let message = format!("{} ({} of {})", impossible.message, impossible.path, node.address);
-            let diagnostic = Diagnostic::error("impossible-value", message).suggest(impossible.expected);
-            let location = place_of(&work.graph, index, &segments(&impossible.path));
-            let diagnostic = match location {
-                Some(location) => diagnostic.at(&location),
-                None => diagnostic,
-            };
-            let twice = |other: &Diagnostic| other.location.is_some() && other.location == diagnostic.location;
-            if !problems.iter().any(twice) {
-                problems.push(diagnostic);
-            }
-        }
-    }
-    problems
 }
 
 struct Placing<'a> {
@@ -111,12 +80,8 @@ impl Placing<'_> {
     }
 
     fn is_carried_out(&self, index: NodeIndex) -> bool {
-        let node = self.work.graph.node(index);
-        let included = !matches!(self.work.blank.node(index).included, Included::No(_));
-        let described = KindCatalog.kind(&node.api_version, &node.kind);
-        let carried_out = described.is_some_and(|description| description.support == Support::CarriedOut);
-        // A Secret is carried out only as a registration.
-        included && carried_out && (node.kind != "Secret" || self.registers(index))
+        let Work { graph, blank, .. } = &*self.work;
+        !blank.is_excluded(index) && is_carried_out(graph, &KindCatalog, index, &blank.node(index).desired)
     }
 
     fn registers(&self, index: NodeIndex) -> bool {

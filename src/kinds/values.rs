@@ -3,6 +3,7 @@
 //! A [`Checker`] goes through the known texts of an object, path by path, and collects what is wrong with them. What is
 //! not there, or not a text, is nobody's business here: schemas see to types, and unknown leaves are left out.
 
+use crate::aws::identity;
 use crate::graph::catalog::ImpossibleValue;
 use ipnet::{Ipv4Net, Ipv6Net};
 use serde_json::Value;
@@ -234,7 +235,7 @@ fn wrong_value(value: &str) -> Option<Wrong> {
 
 /// The region that an object's annotation names, if it does.
 pub fn region(object: &Value) -> Option<&str> {
-    object.get("metadata")?.get("annotations")?.get("services.k8s.aws/region")?.as_str()
+    object.get("metadata")?.get("annotations")?.get(identity::REGION)?.as_str()
 }
 
 #[cfg(test)]
