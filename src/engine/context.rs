@@ -7,8 +7,10 @@ use crate::kinds::recorder::Recorder;
 use crate::state::file::{Phase, Record};
 use crate::state::journal::Journal;
 use chrono::Utc;
+use futures::FutureExt as _;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -149,4 +151,10 @@ impl From<crate::aws::error::CallError> for Trouble {
     fn from(error: crate::aws::error::CallError) -> Self {
         Self::Failed(error.to_string())
     }
+}
+
+/// Runs a step that may break off with a panic: its object has failed then, and nobody else's.
+pub(super) async fn guarded<T>(step: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
+    let broken = |_| Err(Trouble::Failed("the step broke off, which is a bug in fleetctl: please report it".to_owned()));
+    AssertUnwindSafe(step).catch_unwind().await.unwrap_or_else(broken)
 }

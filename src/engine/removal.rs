@@ -1,19 +1,22 @@
 //! Removing objects in reverse order, from records alone. Each waits until what depends on it is really gone; what AWS
 //! takes away with something else (an add-on with its cluster) is not deleted by itself.
 
-use super::context::{Context, Item, Trouble, Usually};
+mod order;
+
+use super::context::{Context, Item, Trouble, Usually, guarded};
 use super::events::{Event, StepName};
 use super::look::{look_until_sure, passes};
 use super::pace::jittered_pause;
 use super::plan::Action;
 use super::report::{Done, Failure, NotReached};
 use super::resolve::resolve_open;
-use super::run::{broken, trouble};
-use crate::graph::identity::Identity;
+use super::run::trouble;
+use crate::graph::identity::{Address, Identity};
 use crate::kinds::kind::{Owner, Readiness, StepError};
 use crate::state::file::{Phase, Record};
 use chrono::Utc;
-use std::collections::{BTreeMap, BTreeSet};
+use order::Order;
+use std::collections::BTreeMap;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -53,7 +56,7 @@ pub(super) async fn remove_all(context: &Context, doomed: Vec<Doomed>, paralleli
                 && let Some((identity, item, record)) = removal.next()
             {
                 let context = context.clone();
-                running.spawn(async move { (identity, remove(&context, &item, record).await) });
+                running.spawn(async move { (identity, guarded(remove(&context, &item, record)).await) });
             }
         }
         if running.is_empty() {
@@ -63,7 +66,8 @@ pub(super) async fn remove_all(context: &Context, doomed: Vec<Doomed>, paralleli
             Some(joined) = running.join_next() => match joined {
                 Ok((identity, Ok(()))) => removal.gone(context, &identity).await,
                 Ok((identity, Err(trouble))) => removal.failed(context, &identity, trouble),
-                Err(error) => removal.outcome.failed.push(broken(&removal.first_address(), &error)),
+                // Nobody ends these tasks but the runtime when it goes down.
+                Err(_) => {}
             },
             () = context.stop.wait(), if !told => {
                 told = true;
@@ -80,66 +84,36 @@ enum Stage {
     Pending,
     Running,
     Over,
+    Failed,
 }
 
 #[derive(Debug)]
 struct Entry {
     doomed: Doomed,
     stage: Stage,
-    /// What has to be gone before.
-    blockers: BTreeSet<Identity>,
-    /// The object that takes this one away with it.
-    carrier: Option<Identity>,
 }
 
 #[derive(Debug)]
 struct Removal {
     entries: BTreeMap<Identity, Entry>,
+    order: Order,
     outcome: Removed,
 }
 
 impl Removal {
     fn new(doomed: Vec<Doomed>) -> Self {
-        let carriers: BTreeMap<Identity, Identity> =
-            doomed.iter().filter_map(|one| Some((one.record.identity.clone(), carrier(one, &doomed)?))).collect();
-        let mut blockers: BTreeMap<Identity, BTreeSet<Identity>> = BTreeMap::new();
-        for one in &doomed {
-            for needed in &one.record.dependencies {
-                let carried_by_it = carriers.get(&one.record.identity) == Some(needed);
-                if !carried_by_it {
-                    blockers.entry(needed.clone()).or_default().insert(one.record.identity.clone());
-                }
-            }
-        }
-        // What has to be gone before something that is carried has to be gone before its carrier.
-        for (carried, carrier) in &carriers {
-            let of_carried = blockers.get(carried).cloned().unwrap_or_default();
-            let before_carrier = blockers.entry(carrier.clone()).or_default();
-            before_carrier.extend(of_carried.into_iter().filter(|identity| identity != carrier));
-        }
-        let entries = doomed
-            .into_iter()
-            .map(|doomed| {
-                let identity = doomed.record.identity.clone();
-                let blockers = blockers.remove(&identity).unwrap_or_default();
-                let carrier = carriers.get(&identity).cloned();
-                (identity, Entry { doomed, stage: Stage::Pending, blockers, carrier })
-            })
-            .collect();
-        Self { entries, outcome: Removed::default() }
+        let order = Order::of(&doomed.iter().map(|one| (&one.record, one.item.kind.goes_with())).collect::<Vec<_>>());
+        let entry = |doomed: Doomed| (doomed.record.identity.clone(), Entry { doomed, stage: Stage::Pending });
+        Self { entries: doomed.into_iter().map(entry).collect(), order, outcome: Removed::default() }
     }
 
     /// The next object that nothing left depends on.
     fn next(&mut self) -> Option<(Identity, Item, Record)> {
-        let over: BTreeSet<&Identity> =
-            self.entries.iter().filter(|(_, entry)| entry.stage == Stage::Over).map(|(identity, _)| identity).collect();
-        let free = |entry: &Entry| {
-            entry.stage == Stage::Pending
-                && entry.carrier.is_none()
-                && entry.doomed.unreachable.is_none()
-                && entry.blockers.iter().all(|blocker| over.contains(blocker) || !self.entries.contains_key(blocker))
+        let is_gone = |identity: &Identity| self.entries.get(identity).is_none_or(|entry| entry.stage == Stage::Over);
+        let is_free = |(identity, entry): &(&Identity, &Entry)| {
+            entry.stage == Stage::Pending && entry.doomed.unreachable.is_none() && self.order.is_free(identity, is_gone)
         };
-        let identity = self.entries.iter().find(|(_, entry)| free(entry)).map(|(identity, _)| identity.clone())?;
+        let identity = self.entries.iter().find(is_free).map(|(identity, _)| identity.clone())?;
         let entry = self.entries.get_mut(&identity)?;
         entry.stage = Stage::Running;
         Some((identity, entry.doomed.item.clone(), entry.doomed.record.clone()))
@@ -147,13 +121,7 @@ impl Removal {
 
     /// Something is gone, and what it carried with it.
     async fn gone(&mut self, context: &Context, identity: &Identity) {
-        let with_it: Vec<Identity> = self
-            .entries
-            .iter()
-            .filter(|(_, entry)| entry.carrier.as_ref() == Some(identity))
-            .map(|(carried, _)| carried.clone())
-            .collect();
-        for carried in with_it {
+        for carried in self.order.carried_by(identity) {
             if let Err(error) = context.journal.forget(&carried).await {
                 self.failed(context, &carried, error.into());
                 continue;
@@ -180,58 +148,34 @@ impl Removal {
             entry.stage = Stage::Pending;
             return;
         };
+        entry.stage = Stage::Failed;
         let (address, kind) = (entry.doomed.record.address.clone(), identity.kind.clone());
         context.events.say(Event::Failed { address: address.clone(), kind: kind.clone(), reason: reason.clone() });
         self.outcome.failed.push(Failure { address, kind, reason });
     }
 
-    fn first_address(&self) -> crate::graph::identity::Address {
-        let first = self.entries.values().next();
-        first.map_or_else(|| crate::graph::identity::Address(String::new()), |entry| entry.doomed.record.address.clone())
-    }
-
     fn conclude(mut self, stopped: bool) -> Removed {
-        let failed: BTreeSet<_> = self.outcome.failed.iter().map(|failure| failure.address.clone()).collect();
+        let address = |entry: &Entry| entry.doomed.record.address.clone();
+        let addresses: BTreeMap<Identity, Address> =
+            self.entries.iter().map(|(identity, entry)| (identity.clone(), address(entry))).collect();
         for (identity, entry) in self.entries {
-            let (address, kind) = (entry.doomed.record.address.clone(), identity.kind.clone());
-            if entry.stage == Stage::Over || failed.contains(&address) {
+            let (address, kind) = (address(&entry), identity.kind.clone());
+            if matches!(entry.stage, Stage::Over | Stage::Failed) {
                 continue;
             }
-            match entry.doomed.unreachable {
-                Some(reason) => self.outcome.failed.push(Failure { address, kind, reason }),
-                None if stopped => {
-                    let reason = "the run was interrupted".to_owned();
-                    self.outcome.not_reached.push(NotReached { address, kind, reason });
+            let reason = match (entry.doomed.unreachable, self.order.carrier(&identity).and_then(|of| addresses.get(of))) {
+                (Some(reason), _) => {
+                    self.outcome.failed.push(Failure { address, kind, reason });
+                    continue;
                 }
-                None => {
-                    let reason = "what depends on it is still there".to_owned();
-                    self.outcome.not_reached.push(NotReached { address, kind, reason });
-                }
-            }
+                _ if stopped => "the run was interrupted".to_owned(),
+                (None, Some(carrier)) => format!("it goes with {carrier}, which is still there"),
+                (None, None) => "what depends on it is still there".to_owned(),
+            };
+            self.outcome.not_reached.push(NotReached { address, kind, reason });
         }
         self.outcome
     }
-}
-
-/// The doomed object that takes this one away with it.
-fn carrier(one: &Doomed, doomed: &[Doomed]) -> Option<Identity> {
-    let goes_with = one.item.kind.goes_with()?;
-    let name = at(&one.record.applied, goes_with.path)?;
-    let identity = &one.record.identity;
-    doomed
-        .iter()
-        .map(|other| (&other.record.identity, &other.record.applied))
-        .find(|(other, applied)| {
-            other.kind == goes_with.kind
-                && other.account == identity.account
-                && other.region == identity.region
-                && at(applied, "spec.name") == Some(name)
-        })
-        .map(|(other, _)| other.clone())
-}
-
-fn at<'a>(object: &'a serde_json::Value, path: &str) -> Option<&'a str> {
-    path.split('.').try_fold(object, |value, key| value.get(key))?.as_str()
 }
 
 /// Removes one object and waits until it is gone; then its record goes too.
@@ -240,10 +184,14 @@ pub(super) async fn remove(context: &Context, item: &Item, record: Record) -> Re
     let id = record.id.clone();
     let look = look_until_sure(item.kind, &item.cloud.readers, &item.subject, &record, context.window, &context.stop);
     if let Some(observed) = look.await? {
-        let ours = observed.owner(&item.subject.marks) == Owner::Ours;
-        if !ours && !record.adopted {
-            let reason = format!("{id} no longer carries the tags of this state: it is not deleted");
-            return Err(Trouble::Failed(reason));
+        match observed.owner(&item.subject.marks) {
+            Owner::Ours => {}
+            // What was adopted may never have had any.
+            Owner::Nobody if record.adopted => {}
+            Owner::Nobody => {
+                return Err(Trouble::Failed(format!("{id} no longer carries the tags of this state: it is not deleted")));
+            }
+            Owner::Other(other) => return Err(Trouble::Failed(format!("{id} now belongs to {other}: it is not deleted"))),
         }
         if observed.readiness != Readiness::Deleting {
             delete(context, item, &record).await?;

@@ -77,7 +77,8 @@ impl<'a> Run<'a> {
             tokio::select! {
                 Some(joined) = running.join_next() => match joined {
                     Ok(outcome) => self.settle(outcome),
-                    Err(error) => self.fatal.push(broken(&self.work.graph.node(NodeIndex(0)).address, &error)),
+                    // Nobody ends these tasks but the runtime when it goes down.
+                    Err(_) => {}
                 },
                 () = self.context.stop.wait(), if !told => {
                     told = true;
@@ -260,11 +261,6 @@ pub(in crate::engine) fn end(failed: &[Failure], not_reached: &[NotReached], sto
         (true, _, false) => End::Incomplete,
         (true, _, true) => End::Done,
     }
-}
-
-/// A step that ended without an answer: a defect, reported as a failure of the run.
-pub(in crate::engine) fn broken(address: &crate::graph::identity::Address, error: &tokio::task::JoinError) -> Failure {
-    Failure { address: address.clone(), kind: String::new(), reason: format!("a step broke off: {error}; please report this") }
 }
 
 /// One resource as a run takes it over from the refresh.

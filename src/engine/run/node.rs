@@ -2,7 +2,7 @@
 
 use super::steps::{self, Configured};
 use super::{Part, Reached};
-use crate::engine::context::{Context, Item, Trouble};
+use crate::engine::context::{Context, Item, Trouble, guarded};
 use crate::engine::plan::{Action, Change};
 use crate::engine::removal;
 use crate::graph::catalog::Production;
@@ -89,22 +89,22 @@ impl Node {
         match (&self.stage, self.record.clone(), self.observed.clone()) {
             (Stage::Absent, _, _) => {
                 self.stage = Stage::Busy;
-                Some(Box::pin(async move { Outcome::Created(steps::create(&context, &item, &desired).await) }))
+                Some(Box::pin(async move { Outcome::Created(guarded(steps::create(&context, &item, &desired)).await) }))
             }
             (Stage::Present, Some(record), Some(observed)) => {
                 self.stage = Stage::Busy;
                 let fresh = self.fresh;
                 Some(Box::pin(async move {
-                    Outcome::Configured(steps::configure(&context, &item, &desired, record, observed, fresh).await)
+                    Outcome::Configured(guarded(steps::configure(&context, &item, &desired, record, observed, fresh)).await)
                 }))
             }
             (Stage::Configured, Some(record), _) => {
                 self.stage = Stage::Waiting;
-                Some(Box::pin(async move { Outcome::Ready(steps::wait_ready(&context, &item, record).await) }))
+                Some(Box::pin(async move { Outcome::Ready(guarded(steps::wait_ready(&context, &item, record)).await) }))
             }
             (Stage::Doomed, Some(record), _) => {
                 self.stage = Stage::Busy;
-                Some(Box::pin(async move { Outcome::Removed(removal::remove(&context, &item, record).await) }))
+                Some(Box::pin(async move { Outcome::Removed(guarded(removal::remove(&context, &item, record)).await) }))
             }
             _ => None,
         }
