@@ -1,12 +1,18 @@
 //! The planner: a pure function of documents, recorded, observed and facts. It reads no clock, no environment, no network.
 
+mod leaves;
+#[cfg(test)]
+mod tests;
+
+use self::leaves::{Leaf, leaves};
 use super::object::observed_object;
 use super::plan::{Action, Change, FieldDifference, Header, NotCarriedOut, Plan, Summary};
 use super::work::{Place, Work};
 use crate::graph::catalog::{KindDescription, Production, Support};
-use crate::graph::evaluation::{Evaluation, Included, Observation, Observations, evaluate};
+use crate::graph::evaluation::{Evaluation, Observation, Observations, evaluate};
 use crate::graph::expansion::NodeIndex;
 use crate::graph::identity::{Address, Identity};
+use crate::graph::path;
 use crate::graph::tree::Tree;
 use crate::kinds::catalog::{self, KindCatalog};
 use crate::kinds::compare;
@@ -38,8 +44,10 @@ pub struct Seen {
 pub struct Orphan {
     /// What the state says.
     pub record: Record,
-    /// What AWS says.
+    /// What AWS says. `None`: it is gone, or `unreachable`.
     pub observed: Option<Observed>,
+    /// It cannot be reached in this run, and why.
+    pub unreachable: Option<String>,
 }
 
 /// What is true of a target whatever we do.
@@ -83,9 +91,11 @@ pub fn plan(input: PlanInput<'_>) -> Planned {
     let evaluation = evaluate(&input.work.graph, &observations, &KindCatalog);
     let mut changes = Vec::new();
     let mut not_carried_out = Vec::new();
+    let mut removals: Vec<Change> = input.orphans.iter().map(removal).collect();
+    let records: Vec<&Record> = records(&input).collect();
     for index in &input.work.graph.order {
-        let node = evaluation.node(*index);
-        if matches!(node.included, Included::No(_)) {
+        if evaluation.is_excluded(*index) {
+            removals.extend(input.seen.get(index).and_then(excluded).as_ref().map(removal));
             continue;
         }
         let graph_node = input.work.graph.node(*index);
@@ -93,16 +103,29 @@ pub fn plan(input: PlanInput<'_>) -> Planned {
         match (input.work.place(*index), input.seen.get(index), kind) {
             (Some(place), Some(seen), Some(kind)) => {
                 let facts = input.facts.get(&(place.identity.account.clone(), place.identity.region.clone()));
-                changes.push(Decision { kind, place, seen, desired: &node.desired, facts }.decide());
+                let desired = &evaluation.node(*index).desired;
+                changes.push(Decision { kind, place, seen, desired, facts, records: &records }.decide());
             }
             _ => not_carried_out.extend(left_out(&input, *index)),
         }
     }
     replace_registrations(input.work, &mut changes);
-    changes.extend(input.orphans.iter().filter_map(|orphan| removal(&input, orphan)));
+    changes.extend(removals);
     let summary = Summary::of(&changes);
     let plan = Plan { header: input.header, changes, not_carried_out, summary, open_calls: input.open_calls };
     Planned { plan, evaluation, observations }
+}
+
+/// Everything that the state records.
+fn records<'a>(input: &PlanInput<'a>) -> impl Iterator<Item = &'a Record> {
+    let of_seen = input.seen.values().filter_map(|seen| seen.record.as_ref());
+    of_seen.chain(input.orphans.iter().map(|orphan| &orphan.record))
+}
+
+/// A recorded resource that its includeWhen leave out.
+fn excluded(seen: &Seen) -> Option<Orphan> {
+    let record = seen.record.clone()?;
+    Some(Orphan { record, observed: seen.observed.clone(), unreachable: seen.unreachable.clone() })
 }
 
 /// What expressions may read of what was observed.
@@ -116,13 +139,14 @@ pub fn observations(work: &Work, seen: &BTreeMap<NodeIndex, Seen>) -> Observatio
     seen.iter().filter_map(observe).collect()
 }
 
-/// What an observed object has reached: what the state says, but nothing that AWS denies.
+/// What an observed object has reached: what the state says, but nothing that AWS denies. What has failed or is going
+/// away will be another object soon.
 fn reached(record: Option<&Record>, observed: &Observed) -> Option<Production> {
     let recorded = record.map_or(Some(Production::Created), |record| record.phase.reached())?;
     match observed.readiness {
         Readiness::Ready => Some(recorded),
-        Readiness::Waiting(_) | Readiness::Failed { .. } => Some(recorded.min(Production::Configured)),
-        Readiness::Deleting => None,
+        Readiness::Waiting(_) => Some(recorded.min(Production::Configured)),
+        Readiness::Failed { .. } | Readiness::Deleting => None,
     }
 }
 
@@ -133,6 +157,8 @@ struct Decision<'a> {
     seen: &'a Seen,
     desired: &'a Tree,
     facts: Option<&'a PlaceFacts>,
+    /// Everything that the state records.
+    records: &'a [&'a Record],
 }
 
 impl Decision<'_> {
@@ -189,8 +215,8 @@ impl Decision<'_> {
     }
 
     fn recorded(&self, record: &Record, observed: &Observed) -> Change {
-        if let Owner::Other(lineage) = observed.owner(&self.seen.subject.marks) {
-            let reason = format!("{} now carries the lineage {lineage}: it belongs to another state", observed.id);
+        if let Owner::Other(other) = observed.owner(&self.seen.subject.marks) {
+            let reason = format!("{} now belongs to another state: {other}", observed.id);
             return self.change(Action::Refused, Some(reason));
         }
         match &observed.readiness {
@@ -207,6 +233,12 @@ impl Decision<'_> {
     }
 
     fn found(&self, observed: &Observed) -> Change {
+        let identity = &self.place.identity;
+        if let Some(record) = self.records.iter().find(|record| is_same_object(record, identity, observed)) {
+            let way_out = "take the change of its name, namespace or region back, or destroy and apply anew";
+            let reason = format!("{} is recorded already, as {}: {way_out}", observed.id, record.identity);
+            return self.change(Action::Refused, Some(reason));
+        }
         match observed.owner(&self.seen.subject.marks) {
             Owner::Ours => self.adoption(observed, "made by an earlier run of this state"),
             Owner::Nobody if self.kind.adoptable_without_marks(observed) => {
@@ -216,8 +248,8 @@ impl Decision<'_> {
                 let reason = format!("{} exists and carries no fleetctl tags: it is somebody else's", observed.id);
                 self.change(Action::Refused, Some(reason))
             }
-            Owner::Other(lineage) => {
-                let reason = format!("{} exists and belongs to the state with lineage {lineage}", observed.id);
+            Owner::Other(other) => {
+                let reason = format!("{} exists and belongs to another state: {other}", observed.id);
                 self.change(Action::Refused, Some(reason))
             }
         }
@@ -271,21 +303,8 @@ impl Decision<'_> {
     }
 
     fn change(&self, action: Action, reason: Option<String>) -> Change {
-        let identity = &self.place.identity;
-        Change {
-            address: self.seen.subject.address.clone(),
-            kind: identity.kind.clone(),
-            account: identity.account.clone(),
-            region: identity.region.clone(),
-            action,
-            reason,
-            id: self.seen.observed.as_ref().map(|observed| observed.id.clone()),
-            fields: Vec::new(),
-            identity: identity.clone(),
-            by_name: false,
-            waits: false,
-            unread: false,
-        }
+        let id = self.seen.observed.as_ref().map(|observed| observed.id.clone());
+        Change { reason, id, ..Change::new(action, &self.seen.subject.address, &self.place.identity) }
     }
 }
 
@@ -304,94 +323,15 @@ fn fields_not_carried_out(description: &KindDescription, desired: &Tree) -> Vec<
     leaves(desired)
         .into_iter()
         .filter(|(path, leaf)| !matches!(path.as_str(), "apiVersion" | "kind") && !leaf.is_null())
-        .filter(|(path, _)| !description.field(&with_open_brackets(path)).carried_out)
+        .filter(|(path, _)| !description.field(&path::any_item(path)).carried_out)
         .map(|(path, _)| path)
         .collect()
-}
-
-/// `spec.routes[0].gatewayID` → `spec.routes[].gatewayID`.
-pub fn with_open_brackets(path: &str) -> String {
-    let mut pattern = String::with_capacity(path.len());
-    let mut inside = false;
-    for character in path.chars() {
-        match character {
-            '[' => inside = true,
-            ']' => inside = false,
-            _ if inside => continue,
-            _ => {}
-        }
-        pattern.push(character);
-    }
-    pattern
-}
-
-/// A leaf of a desired object.
-#[derive(Debug, Clone, Copy)]
-pub enum Leaf<'a> {
-    /// A value.
-    Known(&'a Value),
-    /// An expression.
-    Unknown(&'a str),
-}
-
-impl Leaf<'_> {
-    fn is_null(&self) -> bool {
-        matches!(self, Self::Known(Value::Null))
-    }
 }
 
 fn difference(path: String, before: Value, leaf: Leaf<'_>) -> FieldDifference {
     match leaf {
         Leaf::Known(value) => FieldDifference { path, before, after: value.clone(), unknown: None },
         Leaf::Unknown(expression) => FieldDifference { path, before, after: Value::Null, unknown: Some(expression.to_owned()) },
-    }
-}
-
-/// Every leaf of a desired object with its path. Lists are leaves item by item.
-pub fn leaves(tree: &Tree) -> Vec<(String, Leaf<'_>)> {
-    let mut found = Vec::new();
-    collect(tree, String::new(), &mut found);
-    found
-}
-
-fn collect<'a>(tree: &'a Tree, path: String, found: &mut Vec<(String, Leaf<'a>)>) {
-    match tree {
-        Tree::Known(value) => collect_known(value, path, found),
-        Tree::Unknown(unknown) => found.push((path, Leaf::Unknown(&unknown.expression))),
-        Tree::Sequence(items) => {
-            for (index, item) in items.iter().enumerate() {
-                collect(item, format!("{path}[{index}]"), found);
-            }
-        }
-        Tree::Mapping(entries) => {
-            for (key, entry) in entries {
-                collect(entry, joined(&path, key), found);
-            }
-        }
-    }
-}
-
-fn collect_known<'a>(value: &'a Value, path: String, found: &mut Vec<(String, Leaf<'a>)>) {
-    match value {
-        Value::Array(items) if !items.is_empty() => {
-            for (index, item) in items.iter().enumerate() {
-                collect_known(item, format!("{path}[{index}]"), found);
-            }
-        }
-        Value::Object(entries) if !entries.is_empty() => {
-            for (key, entry) in entries {
-                collect_known(entry, joined(&path, key), found);
-            }
-        }
-        _ => found.push((path, Leaf::Known(value))),
-    }
-}
-
-fn joined(path: &str, key: &str) -> String {
-    match (path.is_empty(), key.contains(['.', '/'])) {
-        (true, _) => key.to_owned(),
-        (false, false) => format!("{path}.{key}"),
-        (false, true) => format!("{path}[{key}]"),
     }
 }
 
@@ -427,25 +367,34 @@ fn left_out(input: &PlanInput<'_>, index: NodeIndex) -> Option<NotCarriedOut> {
     Some(NotCarriedOut { address: node.address.clone(), kind: node.kind.clone(), reason })
 }
 
-/// The removal of something that the graph no longer has. Nothing to do for what is gone already.
-fn removal(input: &PlanInput<'_>, orphan: &Orphan) -> Option<Change> {
-    let identity: &Identity = &orphan.record.identity;
-    if input.work.places.iter().flatten().any(|place| &place.identity == identity) {
-        return None;
+/// The removal of something that the graph no longer has, or that its includeWhen now leave out.
+fn removal(orphan: &Orphan) -> Change {
+    let Orphan { record, observed, unreachable } = orphan;
+    let reason = match (unreachable, observed) {
+        (Some(reason), _) => format!("it left the graph; {reason}"),
+        (None, Some(_)) => "it left the graph".to_owned(),
+        (None, None) => "it left the graph and is gone already".to_owned(),
+    };
+    let by_name = observed.is_some() && PRECIOUS.contains(&record.identity.kind.as_str());
+    Change {
+        reason: Some(reason),
+        id: Some(record.id.clone()),
+        by_name,
+        unread: unreachable.is_some(),
+        ..Change::new(Action::Delete, &record.address, &record.identity)
     }
-    let gone = orphan.observed.is_none();
-    Some(Change {
-        address: orphan.record.address.clone(),
-        kind: identity.kind.clone(),
-        account: identity.account.clone(),
-        region: identity.region.clone(),
-        action: Action::Delete,
-        reason: Some(if gone { "it left the graph and is gone already".to_owned() } else { "it left the graph".to_owned() }),
-        id: Some(orphan.record.id.clone()),
-        fields: Vec::new(),
-        identity: identity.clone(),
-        unread: false,
-        by_name: !gone && PRECIOUS.contains(&identity.kind.as_str()),
-        waits: false,
-    })
+}
+
+/// Whether a record is that of an object which was found for another identity. IAM knows no regions: there only the ARN
+/// tells.
+fn is_same_object(record: &Record, identity: &Identity, observed: &Observed) -> bool {
+    let arn = |status: &Value| status.pointer("/ackResourceMetadata/arn").and_then(Value::as_str).map(str::to_owned);
+    let known = &record.identity;
+    let same_place =
+        || known.region == identity.region || arn(&record.status).is_some_and(|it| Some(it) == arn(&observed.status));
+    known.api_version == identity.api_version
+        && known.kind == identity.kind
+        && known.account == identity.account
+        && record.id == observed.id
+        && same_place()
 }

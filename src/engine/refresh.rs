@@ -3,6 +3,7 @@
 use super::context::Item;
 use super::look::look_until_sure;
 use super::planner::{Orphan, Seen};
+use super::removal::Doomed;
 use super::report::EngineError;
 use super::stop::Stop;
 use crate::aws::error::CallError;
@@ -67,12 +68,15 @@ fn searched(wanted: &Wanted) -> Subject {
 }
 
 /// Looks at what is recorded and has left the graph.
-pub(super) async fn refresh_orphans(orphans: &[(Item, Record)], window: Duration) -> Result<Vec<Orphan>, EngineError> {
+pub(super) async fn refresh_orphans(doomed: &[Doomed], window: Duration) -> Result<Vec<Orphan>, EngineError> {
     let stop = Stop::default();
-    stream::iter(orphans)
-        .map(|(item, record)| async {
-            let observed = look_until_sure(item.kind, &item.cloud.readers, &item.subject, record, window, &stop).await?;
-            Ok(Orphan { record: record.clone(), observed })
+    stream::iter(doomed)
+        .map(|Doomed { item, record, unreachable }| async {
+            let observed = match unreachable {
+                Some(_) => None,
+                None => look_until_sure(item.kind, &item.cloud.readers, &item.subject, record, window, &stop).await?,
+            };
+            Ok(Orphan { record: record.clone(), observed, unreachable: unreachable.clone() })
         })
         .buffered(CONCURRENT)
         .map_err(EngineError::Read)

@@ -85,10 +85,10 @@ fn carrier<'a>(record: &Record, goes_with: GoesWith, records: &Records<'a>) -> O
 }
 
 /// Whether something stands between a carried object and its carrier.
-fn are_apart((carried, carrier): (&Identity, &Identity), carriers: &BTreeMap<Identity, Identity>, records: &Records<'_>) -> bool {
+fn are_apart((carried, by): (&Identity, &Identity), carriers: &BTreeMap<Identity, Identity>, records: &Records<'_>) -> bool {
     let needed = records.get(carried).map(|record| record.dependencies.as_slice()).unwrap_or_default();
-    let mut between = needed.iter().filter(|needed| *needed != carrier && carriers.get(needed) != Some(carrier));
-    between.any(|needed| needs(needed, carrier, records))
+    let mut between = needed.iter().filter(|needed| *needed != by && carriers.get(needed) != Some(by));
+    between.any(|needed| needs(needed, by, records))
 }
 
 /// Whether an object needs another one, directly or not.
