@@ -51,6 +51,21 @@ impl Order {
     pub(super) fn is_free(&self, identity: &Identity, is_gone: impl Fn(&Identity) -> bool) -> bool {
         !self.carriers.contains_key(identity) && self.blockers.get(identity).is_none_or(|blockers| blockers.iter().all(is_gone))
     }
+
+    /// Objects in the order in which they go: each after what has to be gone before it, what is carried after its carrier.
+    /// What could never go (records that need each other) comes last.
+    pub(super) fn sequence(&self, mut left: Vec<Identity>) -> Vec<Identity> {
+        let mut sequence: Vec<Identity> = Vec::with_capacity(left.len());
+        while let Some(next) = left.iter().position(|identity| self.is_free(identity, |other| !left.contains(other))) {
+            let next = left.remove(next);
+            let (carried, rest) = left.into_iter().partition(|identity| self.carriers.get(identity) == Some(&next));
+            left = rest;
+            sequence.push(next);
+            sequence.extend::<Vec<Identity>>(carried);
+        }
+        sequence.extend(left);
+        sequence
+    }
 }
 
 /// The records of what is removed, by identity.
