@@ -238,7 +238,9 @@ impl Site {
             return Err(EngineError::Documents(planned.evaluation.errors));
         }
         let items = wanted.into_iter().map(|wanted| (wanted.index, wanted.item)).collect();
-        let doomed = orphaned.into_iter().map(|(item, record)| self.doomed(item, record)).collect();
+        let is_removed = |record: &Record| !planned.superseded.contains(&record.identity);
+        let removed = orphaned.into_iter().filter(|(_, record)| is_removed(record));
+        let doomed = removed.map(|(item, record)| self.doomed(item, record)).collect();
         Ok(Sighting { planned, seen, items, doomed })
     }
 

@@ -1,5 +1,7 @@
 //! The planner: a pure function of documents, recorded, observed and facts. It reads no clock, no environment, no network.
 
+mod orphans;
+
 use super::object::observed_object;
 use super::plan::{Action, Change, FieldDifference, Header, NotCarriedOut, Plan, Summary};
 use super::work::{Place, Work};
@@ -19,6 +21,9 @@ use std::collections::BTreeMap;
 
 /// Kinds whose removal or replacement has to be confirmed by name.
 const PRECIOUS: [&str; 3] = ["Cluster", "VPC", "Role"];
+
+/// What to do about an object of another state.
+const WAY_OUT: &str = "use the state folder that made it (--state), or another name";
 
 /// What was found out about one resource of the graph before planning.
 #[derive(Debug, Clone)]
@@ -75,6 +80,8 @@ pub struct Planned {
     pub evaluation: Evaluation,
     /// What was observed, as expressions read it.
     pub observations: Observations,
+    /// Identities whose object another resource of the graph stands for now: only their records go.
+    pub superseded: Vec<Identity>,
 }
 
 /// Makes the plan.
@@ -99,10 +106,10 @@ pub fn plan(input: PlanInput<'_>) -> Planned {
         }
     }
     replace_registrations(input.work, &mut changes);
-    changes.extend(input.orphans.iter().filter_map(|orphan| removal(&input, orphan)));
+    let superseded = orphans::settle(&input, &evaluation, &mut changes);
     let summary = Summary::of(&changes);
     let plan = Plan { header: input.header, changes, not_carried_out, summary, open_calls: input.open_calls };
-    Planned { plan, evaluation, observations }
+    Planned { plan, evaluation, observations, superseded }
 }
 
 /// What expressions may read of what was observed.
@@ -113,7 +120,12 @@ pub fn observations(work: &Work, seen: &BTreeMap<NodeIndex, Seen>) -> Observatio
         let rendered = work.blank.node(*index).desired.known_part();
         Some((*index, Observation { object: observed_object(&rendered, observed, reached), reached }))
     };
-    seen.iter().filter_map(observe).collect()
+    // What settings leave out keeps nobody waiting.
+    let leave_out = |index: &NodeIndex| {
+        let object = work.blank.node(*index).desired.known_part();
+        (*index, Observation { object, reached: Production::Ready })
+    };
+    seen.iter().filter_map(observe).chain(work.left_out.keys().map(leave_out)).collect()
 }
 
 /// What an observed object has reached: what the state says, but nothing that AWS denies.
@@ -189,8 +201,8 @@ impl Decision<'_> {
     }
 
     fn recorded(&self, record: &Record, observed: &Observed) -> Change {
-        if let Owner::Other(lineage) = observed.owner(&self.seen.subject.marks) {
-            let reason = format!("{} now carries the lineage {lineage}: it belongs to another state", observed.id);
+        if let Owner::Other(owner) = observed.owner(&self.seen.subject.marks) {
+            let reason = format!("{} now belongs to {owner}; {WAY_OUT}", observed.id);
             return self.change(Action::Refused, Some(reason));
         }
         match &observed.readiness {
@@ -213,11 +225,14 @@ impl Decision<'_> {
                 self.adoption(observed, "made by AWS itself for the cluster's creator")
             }
             Owner::Nobody => {
-                let reason = format!("{} exists and carries no fleetctl tags: it is somebody else's", observed.id);
+                let reason = format!(
+                    "{} exists and carries no fleetctl tags: it is somebody else's; give yours another name",
+                    observed.id
+                );
                 self.change(Action::Refused, Some(reason))
             }
-            Owner::Other(lineage) => {
-                let reason = format!("{} exists and belongs to the state with lineage {lineage}", observed.id);
+            Owner::Other(owner) => {
+                let reason = format!("{} exists and belongs to {owner}; {}", observed.id, WAY_OUT);
                 self.change(Action::Refused, Some(reason))
             }
         }
@@ -425,27 +440,4 @@ fn left_out(input: &PlanInput<'_>, index: NodeIndex) -> Option<NotCarriedOut> {
         Support::CarriedOut => input.work.left_out.get(&index)?.clone(),
     };
     Some(NotCarriedOut { address: node.address.clone(), kind: node.kind.clone(), reason })
-}
-
-/// The removal of something that the graph no longer has. Nothing to do for what is gone already.
-fn removal(input: &PlanInput<'_>, orphan: &Orphan) -> Option<Change> {
-    let identity: &Identity = &orphan.record.identity;
-    if input.work.places.iter().flatten().any(|place| &place.identity == identity) {
-        return None;
-    }
-    let gone = orphan.observed.is_none();
-    Some(Change {
-        address: orphan.record.address.clone(),
-        kind: identity.kind.clone(),
-        account: identity.account.clone(),
-        region: identity.region.clone(),
-        action: Action::Delete,
-        reason: Some(if gone { "it left the graph and is gone already".to_owned() } else { "it left the graph".to_owned() }),
-        id: Some(orphan.record.id.clone()),
-        fields: Vec::new(),
-        identity: identity.clone(),
-        unread: false,
-        by_name: !gone && PRECIOUS.contains(&identity.kind.as_str()),
-        waits: false,
-    })
 }

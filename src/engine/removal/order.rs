@@ -100,8 +100,8 @@ fn carrier<'a>(record: &Record, goes_with: GoesWith, records: &Records<'a>) -> O
 }
 
 /// Whether something stands between a carried object and its carrier.
-fn are_apart((carried, carrier): (&Identity, &Identity), carriers: &BTreeMap<Identity, Identity>, records: &Records<'_>) -> bool {
-    let needed = records.get(carried).map(|record| record.dependencies.as_slice()).unwrap_or_default();
+fn are_apart((child, carrier): (&Identity, &Identity), carriers: &BTreeMap<Identity, Identity>, records: &Records<'_>) -> bool {
+    let needed = records.get(child).map(|record| record.dependencies.as_slice()).unwrap_or_default();
     let mut between = needed.iter().filter(|needed| *needed != carrier && carriers.get(needed) != Some(carrier));
     between.any(|needed| needs(needed, carrier, records))
 }
