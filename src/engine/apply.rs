@@ -236,6 +236,7 @@ impl Site {
         if !planned.evaluation.errors.is_empty() {
             return Err(EngineError::Documents(planned.evaluation.errors));
         }
+        doomed.retain(|one| !planned.superseded.contains(&one.record.identity));
         let mut items = BTreeMap::new();
         for Wanted { index, item, record, .. } in wanted {
             match record {

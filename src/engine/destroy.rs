@@ -39,6 +39,7 @@ pub(super) async fn open(engine: &Engine, key: &InstanceKey) -> Result<Option<De
     for record in &state.resources {
         doomed.push(site.doomed(site.recorded_item(record, &state.lineage).await?, record.clone()));
     }
+    removal::sort(&mut doomed);
     let plan = plan(site.caller(), &state, &doomed);
     Ok(Some(Destroy { engine: engine.clone(), session, doomed, plan }))
 }

@@ -1,6 +1,7 @@
 //! The planner: a pure function of documents, recorded, observed and facts. It reads no clock, no environment, no network.
 
 mod leaves;
+mod orphans;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,9 @@ use std::collections::BTreeMap;
 
 /// Kinds whose removal or replacement has to be confirmed by name.
 const PRECIOUS: [&str; 3] = ["Cluster", "VPC", "Role"];
+
+/// What to do about an object of another state.
+const WAY_OUT: &str = "use the state folder that made it (--state), or another name";
 
 /// What was found out about one resource of the graph before planning.
 #[derive(Debug, Clone)]
@@ -83,6 +87,8 @@ pub struct Planned {
     pub evaluation: Evaluation,
     /// What was observed, as expressions read it.
     pub observations: Observations,
+    /// Identities whose object another resource of the graph stands for now: only their records go.
+    pub superseded: Vec<Identity>,
 }
 
 /// Makes the plan.
@@ -91,11 +97,10 @@ pub fn plan(input: PlanInput<'_>) -> Planned {
     let evaluation = evaluate(&input.work.graph, &observations, &KindCatalog);
     let mut changes = Vec::new();
     let mut not_carried_out = Vec::new();
-    let mut removals: Vec<Change> = input.orphans.iter().map(removal).collect();
-    let records: Vec<&Record> = records(&input).collect();
+    let mut excluded = Vec::new();
     for index in &input.work.graph.order {
         if evaluation.is_excluded(*index) {
-            removals.extend(input.seen.get(index).and_then(excluded).as_ref().map(removal));
+            excluded.extend(input.seen.get(index).and_then(recorded));
             continue;
         }
         let graph_node = input.work.graph.node(*index);
@@ -104,26 +109,20 @@ pub fn plan(input: PlanInput<'_>) -> Planned {
             (Some(place), Some(seen), Some(kind)) => {
                 let facts = input.facts.get(&(place.identity.account.clone(), place.identity.region.clone()));
                 let desired = &evaluation.node(*index).desired;
-                changes.push(Decision { kind, place, seen, desired, facts, records: &records }.decide());
+                changes.push(Decision { kind, place, seen, desired, facts }.decide());
             }
             _ => not_carried_out.extend(left_out(&input, *index)),
         }
     }
     replace_registrations(input.work, &mut changes);
-    changes.extend(removals);
+    let superseded = orphans::settle(&input, &excluded, &evaluation, &mut changes);
     let summary = Summary::of(&changes);
     let plan = Plan { header: input.header, changes, not_carried_out, summary, open_calls: input.open_calls };
-    Planned { plan, evaluation, observations }
-}
-
-/// Everything that the state records.
-fn records<'a>(input: &PlanInput<'a>) -> impl Iterator<Item = &'a Record> {
-    let of_seen = input.seen.values().filter_map(|seen| seen.record.as_ref());
-    of_seen.chain(input.orphans.iter().map(|orphan| &orphan.record))
+    Planned { plan, evaluation, observations, superseded }
 }
 
 /// A recorded resource that its includeWhen leave out.
-fn excluded(seen: &Seen) -> Option<Orphan> {
+fn recorded(seen: &Seen) -> Option<Orphan> {
     let record = seen.record.clone()?;
     Some(Orphan { record, observed: seen.observed.clone(), unreachable: seen.unreachable.clone() })
 }
@@ -136,7 +135,12 @@ pub fn observations(work: &Work, seen: &BTreeMap<NodeIndex, Seen>) -> Observatio
         let rendered = work.blank.node(*index).desired.known_part();
         Some((*index, Observation { object: observed_object(&rendered, observed, reached), reached }))
     };
-    seen.iter().filter_map(observe).collect()
+    // What settings leave out keeps nobody waiting.
+    let leave_out = |index: &NodeIndex| {
+        let object = work.blank.node(*index).desired.known_part();
+        (*index, Observation { object, reached: Production::Ready })
+    };
+    seen.iter().filter_map(observe).chain(work.left_out.keys().map(leave_out)).collect()
 }
 
 /// What an observed object has reached: what the state says, but nothing that AWS denies. What has failed or is going
@@ -157,8 +161,6 @@ struct Decision<'a> {
     seen: &'a Seen,
     desired: &'a Tree,
     facts: Option<&'a PlaceFacts>,
-    /// Everything that the state records.
-    records: &'a [&'a Record],
 }
 
 impl Decision<'_> {
@@ -215,8 +217,8 @@ impl Decision<'_> {
     }
 
     fn recorded(&self, record: &Record, observed: &Observed) -> Change {
-        if let Owner::Other(other) = observed.owner(&self.seen.subject.marks) {
-            let reason = format!("{} now belongs to another state: {other}", observed.id);
+        if let Owner::Other(owner) = observed.owner(&self.seen.subject.marks) {
+            let reason = format!("{} now belongs to {owner}; {WAY_OUT}", observed.id);
             return self.change(Action::Refused, Some(reason));
         }
         match &observed.readiness {
@@ -233,23 +235,20 @@ impl Decision<'_> {
     }
 
     fn found(&self, observed: &Observed) -> Change {
-        let identity = &self.place.identity;
-        if let Some(record) = self.records.iter().find(|record| is_same_object(record, identity, observed)) {
-            let way_out = "take the change of its name, namespace or region back, or destroy and apply anew";
-            let reason = format!("{} is recorded already, as {}: {way_out}", observed.id, record.identity);
-            return self.change(Action::Refused, Some(reason));
-        }
         match observed.owner(&self.seen.subject.marks) {
             Owner::Ours => self.adoption(observed, "made by an earlier run of this state"),
             Owner::Nobody if self.kind.adoptable_without_marks(observed) => {
                 self.adoption(observed, "made by AWS itself for the cluster's creator")
             }
             Owner::Nobody => {
-                let reason = format!("{} exists and carries no fleetctl tags: it is somebody else's", observed.id);
+                let reason = format!(
+                    "{} exists and carries no fleetctl tags: it is somebody else's; give yours another name",
+                    observed.id
+                );
                 self.change(Action::Refused, Some(reason))
             }
-            Owner::Other(other) => {
-                let reason = format!("{} exists and belongs to another state: {other}", observed.id);
+            Owner::Other(owner) => {
+                let reason = format!("{} exists and belongs to {owner}; {}", observed.id, WAY_OUT);
                 self.change(Action::Refused, Some(reason))
             }
         }
@@ -365,36 +364,4 @@ fn left_out(input: &PlanInput<'_>, index: NodeIndex) -> Option<NotCarriedOut> {
         Support::CarriedOut => input.work.left_out.get(&index)?.clone(),
     };
     Some(NotCarriedOut { address: node.address.clone(), kind: node.kind.clone(), reason })
-}
-
-/// The removal of something that the graph no longer has, or that its includeWhen now leave out.
-fn removal(orphan: &Orphan) -> Change {
-    let Orphan { record, observed, unreachable } = orphan;
-    let reason = match (unreachable, observed) {
-        (Some(reason), _) => format!("it left the graph; {reason}"),
-        (None, Some(_)) => "it left the graph".to_owned(),
-        (None, None) => "it left the graph and is gone already".to_owned(),
-    };
-    let by_name = observed.is_some() && PRECIOUS.contains(&record.identity.kind.as_str());
-    Change {
-        reason: Some(reason),
-        id: Some(record.id.clone()),
-        by_name,
-        unread: unreachable.is_some(),
-        ..Change::new(Action::Delete, &record.address, &record.identity)
-    }
-}
-
-/// Whether a record is that of an object which was found for another identity. IAM knows no regions: there only the ARN
-/// tells.
-fn is_same_object(record: &Record, identity: &Identity, observed: &Observed) -> bool {
-    let arn = |status: &Value| status.pointer("/ackResourceMetadata/arn").and_then(Value::as_str).map(str::to_owned);
-    let known = &record.identity;
-    let same_place =
-        || known.region == identity.region || arn(&record.status).is_some_and(|it| Some(it) == arn(&observed.status));
-    known.api_version == identity.api_version
-        && known.kind == identity.kind
-        && known.account == identity.account
-        && record.id == observed.id
-        && same_place()
 }

@@ -65,6 +65,13 @@ pub(super) fn postponed(doomed: Vec<Doomed>, reason: &str) -> Ended {
     Ended { not_reached: doomed.into_iter().map(not_reached).collect(), ..Ended::default() }
 }
 
+/// Sorts objects into the order in which they go, for people.
+pub(super) fn sort(doomed: &mut [Doomed]) {
+    let order = Order::of(&doomed.iter().map(|one| (&one.record, one.item.kind.goes_with())).collect::<Vec<_>>());
+    let sequence = order.sequence(doomed.iter().map(|one| one.record.identity.clone()).collect());
+    doomed.sort_by_key(|one| sequence.iter().position(|identity| *identity == one.record.identity));
+}
+
 /// Removes everything, as concurrently as dependencies allow.
 pub(super) async fn remove_all(context: &Context, doomed: Vec<Doomed>, parallelism: usize) -> Ended {
     let mut removal = Removal::new(doomed);

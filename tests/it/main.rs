@@ -17,4 +17,5 @@ mod existing_vpc;
 mod faults;
 mod identity;
 mod outside;
+mod renames;
 mod state;

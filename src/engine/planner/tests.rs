@@ -326,11 +326,15 @@ fn what_an_earlier_run_made_and_did_not_record_is_adopted() {
 #[test]
 fn what_is_somebody_elses_is_refused() {
     let others = |tags| Scene::new("").there("vpc", Observed { tags, ..vpc() }).change("vpc");
-    assert_eq!(others(BTreeMap::new()), "Refused: vpc-1 exists and carries no fleetctl tags: it is somebody else's");
-    let theirs = "Refused: vpc-1 exists and belongs to another state: argocd/Network/one, lineage theirs";
-    assert_eq!(others(marks("theirs").tags()), theirs);
+    assert_eq!(
+        others(BTreeMap::new()),
+        "Refused: vpc-1 exists and carries no fleetctl tags: it is somebody else's; give yours another name"
+    );
+    let theirs = others(marks("theirs").tags());
+    assert!(theirs.starts_with("Refused: vpc-1 exists and belongs to argocd/Network/one, lineage theirs; use"), "{theirs}");
     let taken = Scene::finished("").there("vpc", Observed { tags: marks("theirs").tags(), ..vpc() });
-    assert_eq!(taken.change("vpc"), "Refused: vpc-1 now belongs to another state: argocd/Network/one, lineage theirs");
+    let taken = taken.change("vpc");
+    assert!(taken.starts_with("Refused: vpc-1 now belongs to argocd/Network/one, lineage theirs; use"), "{taken}");
 }
 
 #[test]
@@ -394,17 +398,38 @@ fn what_is_no_longer_included_is_removed() {
 }
 
 #[test]
-fn an_object_is_never_recorded_under_two_names() {
+fn an_object_with_another_name_in_the_graph_is_the_same_object() {
     let scene = Scene::finished("").renamed("vpc");
-    let refused = "Refused: vpc-1 is recorded already, as VPC argocd/before (222222222222, us-west-2): take the change of its \
-                   name, namespace or region back, or destroy and apply anew";
-    assert_eq!(scene.change("vpc"), format!("{refused}\nDelete by name: it left the graph"));
+    assert_eq!(scene.change("vpc"), "Adopt waits: recorded until now as VPC argocd/before (222222222222, us-west-2)");
+    let superseded = scene.plan().superseded;
+    assert_eq!(superseded, [scene.orphans[0].record.identity.clone()]);
     // A role is the same in all regions.
     let mut scene = Scene::finished("").renamed("role");
-    let status = scene.seen("role").observed.clone().unwrap().status;
-    let record = &mut scene.orphans[0].record;
-    (record.identity.region, record.status) = ("eu-west-1".into(), status);
-    assert!(scene.change("role").starts_with("Refused: role is recorded already"), "{}", scene.change("role"));
+    scene.orphans[0].record.identity.region = "eu-west-1".into();
+    assert_eq!(scene.actions(), "None vpc, None subnet, Adopt role");
+}
+
+#[test]
+fn what_would_become_another_object_is_refused() {
+    let mut scene = Scene::finished("").renamed("vpc");
+    scene.orphans[0].record.identity.region = "eu-west-1".into();
+    scene.seen("vpc").observed = None;
+    let change = scene.change("vpc");
+    assert!(change.starts_with("Refused: its region changes from eu-west-1 to us-west-2, which would make another"), "{change}");
+    assert_eq!(scene.actions(), "Refused vpc, Update subnet, None role");
+}
+
+#[test]
+fn what_is_still_used_is_not_removed() {
+    let mut scene = Scene::finished("").renamed("vpc");
+    scene.seen("vpc").observed = None;
+    scene.orphans[0].record.address = Address("Network/one/old-vpc".into());
+    assert_eq!(scene.change("old-vpc"), "Refused: it left the graph, but Network/one/subnet still uses it");
+    // A role is used by its ARN: that others are called as it is says nothing.
+    let mut scene = Scene::finished("").renamed("role");
+    scene.seen("role").observed = None;
+    scene.orphans[0].record.address = Address("Network/one/old-role".into());
+    assert_eq!(scene.change("old-role"), "Delete by name: it left the graph");
 }
 
 #[test]

@@ -51,6 +51,21 @@ impl Order {
     pub(super) fn is_free(&self, identity: &Identity, is_gone: impl Fn(&Identity) -> bool) -> bool {
         !self.carriers.contains_key(identity) && self.blockers.get(identity).is_none_or(|blockers| blockers.iter().all(is_gone))
     }
+
+    /// Objects in the order in which they go: each after what has to be gone before it, what is carried after its carrier.
+    /// What could never go (records that need each other) comes last.
+    pub(super) fn sequence(&self, mut left: Vec<Identity>) -> Vec<Identity> {
+        let mut sequence: Vec<Identity> = Vec::with_capacity(left.len());
+        while let Some(next) = left.iter().position(|identity| self.is_free(identity, |other| !left.contains(other))) {
+            let next = left.remove(next);
+            let (carried, rest) = left.into_iter().partition(|identity| self.carriers.get(identity) == Some(&next));
+            left = rest;
+            sequence.push(next);
+            sequence.extend::<Vec<Identity>>(carried);
+        }
+        sequence.extend(left);
+        sequence
+    }
 }
 
 /// The records of what is removed, by identity.
@@ -85,10 +100,10 @@ fn carrier<'a>(record: &Record, goes_with: GoesWith, records: &Records<'a>) -> O
 }
 
 /// Whether something stands between a carried object and its carrier.
-fn are_apart((carried, by): (&Identity, &Identity), carriers: &BTreeMap<Identity, Identity>, records: &Records<'_>) -> bool {
-    let needed = records.get(carried).map(|record| record.dependencies.as_slice()).unwrap_or_default();
-    let mut between = needed.iter().filter(|needed| *needed != by && carriers.get(needed) != Some(by));
-    between.any(|needed| needs(needed, by, records))
+fn are_apart((child, carrier): (&Identity, &Identity), carriers: &BTreeMap<Identity, Identity>, records: &Records<'_>) -> bool {
+    let needed = records.get(child).map(|record| record.dependencies.as_slice()).unwrap_or_default();
+    let mut between = needed.iter().filter(|needed| *needed != carrier && carriers.get(needed) != Some(carrier));
+    between.any(|needed| needs(needed, carrier, records))
 }
 
 /// Whether an object needs another one, directly or not.

@@ -20,6 +20,7 @@ use super::work::Work;
 use crate::graph::catalog::{Catalog, Production, Step};
 use crate::graph::evaluation::{Evaluation, Included, Observation, Observations, evaluate};
 use crate::graph::expansion::NodeIndex;
+use crate::graph::identity::Identity;
 use node::{Node, Outcome, Stage};
 use std::collections::BTreeMap;
 use tokio::task::JoinSet;
@@ -33,6 +34,8 @@ pub(super) struct Run<'a> {
     parallelism: usize,
     observations: Observations,
     nodes: BTreeMap<NodeIndex, Node>,
+    /// See [`Planned::superseded`].
+    superseded: Vec<Identity>,
     fatal: Vec<Failure>,
     started: Instant,
 }
@@ -56,13 +59,13 @@ impl<'a> Run<'a> {
             }
         }
         priority::assign(&work.graph, &context, &mut nodes);
-        let observations = planned.observations;
-        Self { work, catalog, context, parallelism, observations, nodes, fatal: Vec::new(), started: Instant::now() }
+        let Planned { observations, superseded, .. } = planned;
+        Self { work, catalog, context, parallelism, observations, nodes, superseded, fatal: Vec::new(), started: Instant::now() }
     }
 
     /// Carries the plan out; then removes what left the graph, if nothing failed.
     pub(super) async fn carry_out(mut self, doomed: Vec<Doomed>) -> RunReport {
-        self.adopt().await;
+        self.record().await;
         let mut running = JoinSet::new();
         let mut told = false;
         loop {
@@ -75,8 +78,8 @@ impl<'a> Run<'a> {
                 break;
             }
             tokio::select! {
+                // Nobody ends these tasks but the runtime when it goes down.
                 Some(joined) = running.join_next() => if let Ok(outcome) = joined {
-                    // Otherwise the runtime goes down: nobody else ends these tasks.
                     self.settle(outcome);
                 },
                 () = self.context.stop.wait(), if !told => {
@@ -89,12 +92,27 @@ impl<'a> Run<'a> {
         self.conclude(doomed).await
     }
 
-    /// Records what is there and ours but was not recorded.
-    async fn adopt(&mut self) {
-        for node in self.nodes.values_mut().filter(|node| node.action == Action::Adopt) {
-            let (Some(record), Some(_)) = (&node.record, &node.observed) else { continue };
+    /// Brings the state up to date before anything is called: what is adopted is recorded, what another resource stands
+    /// for now is not recorded twice, and who needs whom follows the graph.
+    async fn record(&mut self) {
+        for node in self.nodes.values_mut() {
+            let Some(record) = &mut node.record else { continue };
+            let follows = record.dependencies == node.item.subject.dependencies;
+            record.dependencies.clone_from(&node.item.subject.dependencies);
+            if node.action != Action::Adopt && follows {
+                continue;
+            }
             if let Err(error) = self.context.journal.put(record.clone()).await {
                 node.stage = Stage::Failed(format!("the state could not be written: {error}"));
+            }
+        }
+        for identity in std::mem::take(&mut self.superseded) {
+            if let Err(error) = self.context.journal.forget(&identity).await {
+                self.fatal.push(Failure {
+                    address: self.work.graph.node(NodeIndex(0)).address.clone(),
+                    kind: identity.kind,
+                    reason: format!("the state could not be written: {error}"),
+                });
             }
         }
     }

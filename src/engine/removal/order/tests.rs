@@ -117,3 +117,17 @@ fn what_needs_something_that_needs_the_carrier_goes_by_itself() {
     ];
     assert_eq!(waves(&records), ["late", "csi-driver", "trusts-the-issuer", "one with dns"]);
 }
+
+#[test]
+fn for_people_what_is_carried_comes_right_after_its_carrier() {
+    let records = [
+        record("Role/nodes", &[]),
+        record("Addon/agent", &["Cluster/one"]),
+        record("Cluster/one", &["Role/nodes"]),
+        record("Secret/argocd", &["Cluster/one", "Addon/agent"]),
+    ];
+    let goes_with = |record: &Record| (record.identity.kind == "Addon").then_some(WITH_CLUSTER);
+    let order = Order::of(&records.iter().map(|record| (record, goes_with(record))).collect::<Vec<_>>());
+    let sequence = order.sequence(records.iter().map(|record| record.identity.clone()).collect());
+    assert_eq!(sequence.iter().map(|one| &*one.name).collect::<Vec<_>>(), ["argocd", "one", "agent", "nodes"]);
+}
