@@ -98,7 +98,7 @@ impl Engine {
 
     /// Takes the lock, resolves what an earlier run left open, reads, and plans. Mutates nothing.
     pub async fn open_apply(&self, work: Work) -> Result<Apply, EngineError> {
-        open(self, work).await
+        Box::pin(open(self, work)).await
     }
 
     /// The same for destroy, from the state alone. `None` if there is no state of that key.
