@@ -3,7 +3,7 @@
 use super::api::{ArgoCd, Engine};
 use super::clouds;
 use super::context::{Context, Item};
-use super::look::time_left;
+use super::look::{Patience, time_left};
 use super::plan::{Action, Header, Plan, Target};
 use super::planner::{self, PlaceFacts, PlanInput, Planned, Seen};
 use super::refresh::{Wanted, refresh, refresh_orphans};
@@ -222,7 +222,8 @@ impl Site {
         let wanted = self.wanted(work, state, &lineage).await?;
         let window = self.engine.settings.visibility_window;
         let mut doomed = self.orphaned(work, state, &lineage).await?;
-        let (seen, orphans) = tokio::try_join!(refresh(&wanted, window), refresh_orphans(&doomed, window))?;
+        let patience = Patience { window, stop: &Stop::default(), events: &self.engine.events };
+        let (seen, orphans) = tokio::try_join!(refresh(&wanted, patience), refresh_orphans(&doomed, patience))?;
         let facts = self.facts(work).await?;
         let input = PlanInput {
             work,

@@ -1,6 +1,7 @@
 //! What every step of a run shares.
 
 use super::events::{Event, Events, StepName};
+use super::look::Patience;
 use super::stop::Stop;
 use crate::kinds::kind::{Cloud, Kind, Observed, Subject};
 use crate::kinds::recorder::Recorder;
@@ -79,6 +80,11 @@ impl Item {
 }
 
 impl Context {
+    /// How a look goes on in this run until its answer counts.
+    pub(super) fn patience(&self) -> Patience<'_> {
+        Patience { window: self.window, stop: &self.stop, events: &self.events }
+    }
+
     /// How long a wait usually takes: as past runs of this state say, else as the kind does.
     pub(super) fn usually(&self, item: &Item, what: Usually) -> Duration {
         let typical = item.kind.typical();

@@ -3,6 +3,8 @@
 //! EC2 and IAM are eventually consistent: an object that was just made may be answered with NotFound. Absence counts only
 //! when the visibility window after the create call has passed.
 
+use super::context::Item;
+use super::events::{Event, Events};
 use super::stop::Stop;
 use crate::aws::error::{CallError, ErrorClass};
 use crate::kinds::kind::{Kind, Observed, Readers, Subject};
@@ -58,22 +60,38 @@ pub(super) async fn look(
     Ok(judge(observed, record.created_at, window, Utc::now()))
 }
 
+/// How a look goes on until its answer counts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience<'a> {
+    /// Absence of an object that was just made counts after this long.
+    pub(super) window: Duration,
+    /// The wish to stop.
+    pub(super) stop: &'a Stop,
+    /// Where it is said what is waited for.
+    pub(super) events: &'a Events,
+}
+
 /// Reads a recorded object until it is there or its absence counts. `None` when it is absent, or when the wish to stop
 /// came first.
-pub(super) async fn look_until_sure(
-    kind: &dyn Kind,
-    readers: &Readers,
-    subject: &Subject,
-    record: &Record,
-    window: Duration,
-    stop: &Stop,
-) -> Result<Option<Observed>, CallError> {
+pub(super) async fn look_until_sure(item: &Item, record: &Record, patience: Patience<'_>) -> Result<Option<Observed>, CallError> {
+    let mut said = false;
     loop {
-        match look(kind, readers, subject, record, window).await? {
+        match look(item.kind, &item.cloud.readers, &item.subject, record, patience.window).await? {
             Presence::Present(observed) => return Ok(Some(*observed)),
             Presence::Absent => return Ok(None),
-            Presence::NotVisibleYet(_) if stop.requested() => return Ok(None),
-            Presence::NotVisibleYet(left) => tokio::time::sleep(left.min(PAUSE)).await,
+            Presence::NotVisibleYet(_) if patience.stop.requested() => return Ok(None),
+            Presence::NotVisibleYet(left) => {
+                if !std::mem::replace(&mut said, true) {
+                    patience.events.say(Event::Waiting {
+                        address: item.subject.address.clone(),
+                        kind: item.kind_name().to_owned(),
+                        state: "not visible yet".to_owned(),
+                        seconds: 0.0,
+                        usually_seconds: left.as_secs_f64(),
+                    });
+                }
+                tokio::time::sleep(left.min(PAUSE)).await;
+            }
         }
     }
 }

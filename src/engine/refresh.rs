@@ -1,11 +1,10 @@
 //! Refresh: reads what is there, before planning. It changes nothing.
 
 use super::context::Item;
-use super::look::look_until_sure;
+use super::look::{Patience, look_until_sure};
 use super::planner::{Orphan, Seen};
 use super::removal::Doomed;
 use super::report::EngineError;
-use super::stop::Stop;
 use crate::aws::error::CallError;
 use crate::graph::expansion::NodeIndex;
 use crate::kinds::kind::Subject;
@@ -13,7 +12,6 @@ use crate::state::file::Record;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// Most reads at one time.
 const CONCURRENT: usize = 16;
@@ -36,21 +34,15 @@ pub(super) struct Wanted {
 }
 
 /// Looks at every resource of the graph.
-pub(super) async fn refresh(wanted: &[Wanted], window: Duration) -> Result<BTreeMap<NodeIndex, Seen>, EngineError> {
-    let stop = Stop::default();
-    stream::iter(wanted)
-        .map(|one| see(one, window, &stop))
-        .buffer_unordered(CONCURRENT)
-        .map_err(EngineError::Read)
-        .try_collect()
-        .await
+pub(super) async fn refresh(wanted: &[Wanted], patience: Patience<'_>) -> Result<BTreeMap<NodeIndex, Seen>, EngineError> {
+    stream::iter(wanted).map(|one| see(one, patience)).buffer_unordered(CONCURRENT).map_err(EngineError::Read).try_collect().await
 }
 
-async fn see(wanted: &Wanted, window: Duration, stop: &Stop) -> Result<(NodeIndex, Seen), CallError> {
+async fn see(wanted: &Wanted, patience: Patience<'_>) -> Result<(NodeIndex, Seen), CallError> {
     let Item { kind, subject, cloud } = &wanted.item;
     let observed = match (&wanted.unreachable, &wanted.record) {
         (Some(_), _) => None,
-        (None, Some(record)) => look_until_sure(*kind, &cloud.readers, subject, record, window, stop).await?,
+        (None, Some(record)) => look_until_sure(&wanted.item, record, patience).await?,
         (None, None) => kind.find(&cloud.readers, &searched(wanted), &wanted.desired).await?,
     };
     let seen =
@@ -68,13 +60,12 @@ fn searched(wanted: &Wanted) -> Subject {
 }
 
 /// Looks at what is recorded and has left the graph.
-pub(super) async fn refresh_orphans(doomed: &[Doomed], window: Duration) -> Result<Vec<Orphan>, EngineError> {
-    let stop = Stop::default();
+pub(super) async fn refresh_orphans(doomed: &[Doomed], patience: Patience<'_>) -> Result<Vec<Orphan>, EngineError> {
     stream::iter(doomed)
         .map(|Doomed { item, record, unreachable }| async {
             let observed = match unreachable {
                 Some(_) => None,
-                None => look_until_sure(item.kind, &item.cloud.readers, &item.subject, record, window, &stop).await?,
+                None => look_until_sure(item, record, patience).await?,
             };
             Ok(Orphan { record: record.clone(), observed, unreachable: unreachable.clone() })
         })

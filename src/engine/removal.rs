@@ -209,8 +209,7 @@ impl Removal {
 pub(super) async fn remove(context: &Context, item: &Item, record: Record) -> Result<(), Trouble> {
     let clock = context.started(item, StepName::Delete);
     let id = record.id.clone();
-    let look = look_until_sure(item.kind, &item.cloud.readers, &item.subject, &record, context.window, &context.stop);
-    if let Some(observed) = look.await? {
+    if let Some(observed) = look_until_sure(item, &record, context.patience()).await? {
         match observed.owner(&item.subject.marks) {
             Owner::Ours => {}
             // What was adopted may never have had any.

@@ -5,10 +5,11 @@ use crate::cli::context::Context;
 use crate::cli::diagnostics;
 use crate::cli::error::{CliError, worst};
 use crate::cli::json::{Plans, Versioned};
+use crate::cli::printer::Printer;
 use crate::cli::project::Project;
 use crate::cli::written_plan::WrittenPlan;
 use crate::cli::{launch, print_error_text, render_plan};
-use crate::engine::events::Events;
+use crate::engine::events::{Event, Events};
 use crate::engine::plan;
 use futures::future::join_all;
 
@@ -19,7 +20,7 @@ pub(super) async fn run(context: &Context, arguments: &Plan) -> Result<u8, CliEr
     if !project.problems.is_empty() && !printer.is_json() {
         printer.note(&diagnostics::render(&diagnostics::sorted(&project.problems), printer.settings().color_error));
     }
-    let engine = launch::engine(context, Events::nowhere()).await?;
+    let engine = launch::engine(context, waits(printer)).await?;
     let works = engine.work(&project.documents, &project.definitions, &project.used).await?;
     let planned = join_all(works.iter().map(|work| async { (work.key().to_string(), engine.plan(work).await) })).await;
     let mut plans = Vec::new();
@@ -41,6 +42,16 @@ pub(super) async fn run(context: &Context, arguments: &Plan) -> Result<u8, CliEr
         None => {}
     }
     Ok(code)
+}
+
+/// A plan may have to wait until the absence of something that was just made counts: that is said beside the plan.
+fn waits(printer: &Printer) -> Events {
+    let printer = printer.clone();
+    Events::to(move |event| {
+        if let Event::Waiting { address, kind, usually_seconds, .. } = event {
+            printer.note(&format!("{address}  {kind}  is not to be seen; its absence counts in {usually_seconds:.0} s"));
+        }
+    })
 }
 
 fn show(context: &Context, plans: &[plan::Plan], errors: &[CliError]) {

@@ -133,8 +133,7 @@ async fn change(context: &Context, item: &Item, desired: &Value, record: &Record
 }
 
 async fn read_again(context: &Context, item: &Item, record: &Record) -> Result<Observed, Trouble> {
-    let look = look_until_sure(item.kind, &item.cloud.readers, &item.subject, record, context.window, &context.stop);
-    match look.await? {
+    match look_until_sure(item, record, context.patience()).await? {
         Some(observed) => Ok(observed),
         None if context.stop.requested() => Err(Trouble::Stopped),
         None => Err(Trouble::Failed(format!("{} is gone", record.id))),
