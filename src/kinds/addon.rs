@@ -9,11 +9,11 @@ use super::eks::{self, fresh_role};
 use super::kind::{Cloud, FieldChange, GoesWith, Kind, Observed, Readers, Readiness, StepError, Subject, Typical};
 use super::recorder::{Created, Recorder};
 use super::shared::{
-    create, create_asking, creation, empty_answer, fault, iam_arn, metadata, moment, name, only_known, present, removal,
-    required, spec, tags_as_map, without_nulls,
+    create, create_asking, creation, empty_answer, fault, metadata, moment, only_known, present, removal, required, spec,
+    tags_as_map, without_nulls,
 };
 use super::tags;
-use super::values::{Checker, one_of};
+use super::values::{Checker, iam_arn, name, one_of};
 use crate::aws::eks::Reader;
 use crate::aws::error::CallError;
 use crate::aws::tags::{of_eks, to_eks};

@@ -3,8 +3,8 @@
 
 use super::kind::{Cloud, FieldChange, GoesWith, Readiness, StepError, Subject};
 use super::recorder::Recorder;
-use super::shared::{change, fault, name, part_removal, passing, tag_changes};
-use super::values::Wrong;
+use super::shared::{change, fault, part_removal, passing, tag_changes};
+use super::values::{Wrong, name};
 use crate::aws::error::CallError;
 use crate::aws::tags::to_eks;
 use crate::graph::catalog::{Production, Reference, ReferenceTarget, Step};

@@ -9,10 +9,10 @@ use super::eks::{self, fresh_role};
 use super::kind::{Cloud, FieldChange, GoesWith, Kind, Observed, Readers, Readiness, StepError, Subject, Typical};
 use super::recorder::{Created, Recorder};
 use super::shared::{
-    change, create, create_asking, creation, empty_answer, iam_arn, metadata, moment, name, only_known, present, removal,
-    required, spec, tags_as_map, touches, without_nulls,
+    change, create, create_asking, creation, empty_answer, metadata, moment, only_known, present, removal, required, spec,
+    tags_as_map, touches, without_nulls,
 };
-use super::values::{Checker, Wrong};
+use super::values::{Checker, Wrong, iam_arn, name};
 use super::{policy_document, tags};
 use crate::aws::eks::{Reader, Writer};
 use crate::aws::error::CallError;

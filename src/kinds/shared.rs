@@ -1,10 +1,9 @@
-//! What the kinds of EKS and IAM and the registration share: entries of field tables, errors of our own, the parts of a
-//! status that every ACK kind has, and tags out of a list of changes.
+//! What the kinds share: entries of field tables, recorded calls, errors of our own, the parts of a status that every ACK
+//! kind has, and tags out of a list of changes.
 
 use super::compare::at;
 use super::kind::{FieldChange, StepError, Subject};
 use super::recorder::Call;
-use super::values::Wrong;
 use crate::aws::error::{CallError, ErrorClass};
 use crate::graph::catalog::{Field, Production, Step};
 use crate::state::file::Verb;
@@ -164,32 +163,6 @@ pub(super) fn touches(changes: &[FieldChange], path: &str) -> bool {
         .any(|change| change.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '['])))
 }
 
-/// Checks a name: its length, and its characters.
-pub(super) fn name(most: usize, allowed: impl Fn(char) -> bool, expected: &'static str) -> impl Fn(&str) -> Option<Wrong> {
-    move |text| {
-        let fits = !text.is_empty() && text.chars().count() <= most && text.chars().all(&allowed);
-        (!fits).then(|| Wrong::new(format!("`{text}` cannot be a name here"), expected))
-    }
-}
-
-/// Checks the ARN of something in IAM: `role/`, `policy/`.
-pub(super) fn iam_arn(kinds: &'static [&'static str]) -> impl Fn(&str) -> Option<Wrong> {
-    move |text| {
-        let fits = iam_resource(text).is_some_and(|resource| kinds.iter().any(|kind| resource.starts_with(kind)));
-        let expected = || kinds.iter().map(|kind| format!("arn:aws:iam::<account>:{kind}…")).collect::<Vec<_>>().join(" or ");
-        (!fits).then(|| Wrong::new(format!("`{text}` is not an ARN of that kind"), expected()))
-    }
-}
-
-/// What an ARN of IAM names, `role/x`; `None` for other texts. The account is 12 digits, or `aws` for AWS's own
-/// policies.
-pub(super) fn iam_resource(arn: &str) -> Option<&str> {
-    let (partition, rest) = arn.strip_prefix("arn:")?.split_once(":iam::")?;
-    let (account, resource) = rest.split_once(':')?;
-    let digits = account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit());
-    ((digits || account == "aws") && partition.starts_with("aws") && resource.len() > 1).then_some(resource)
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -293,14 +266,5 @@ pub(super) mod tests {
     #[test]
     fn moments_have_whole_seconds() {
         assert_eq!(moment(&DateTime::from_secs_f64(1_700_000_000.75)).unwrap(), "2023-11-14T22:13:20Z");
-    }
-
-    #[test]
-    fn arns_of_iam_are_told_from_others() {
-        assert_eq!(iam_resource("arn:aws:iam::aws:policy/AmazonEKSClusterPolicy"), Some("policy/AmazonEKSClusterPolicy"));
-        assert_eq!(iam_resource("arn:aws-cn:iam::111122223333:role/path/x"), Some("role/path/x"));
-        assert_eq!(iam_resource("arn:aws:sts::111122223333:assumed-role/x/y"), None);
-        assert_eq!(iam_resource("arn:aws:iam::1111:role/x"), None);
-        assert_eq!(iam_resource("role/x"), None);
     }
 }

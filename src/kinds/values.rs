@@ -3,7 +3,8 @@
 //! A [`Checker`] goes through the known texts of an object, path by path, and collects what is wrong with them. What is
 //! not there, or not a text, is nobody's business here: schemas see to types, and unknown leaves are left out.
 
-use crate::aws::identity;
+use crate::aws::tags::is_reserved;
+use crate::aws::{arn, identity};
 use crate::graph::catalog::ImpossibleValue;
 use ipnet::{Ipv4Net, Ipv6Net};
 use serde_json::Value;
@@ -195,7 +196,7 @@ fn impossible_tags<'a>(path: &str, tags: &'a Value) -> Vec<ImpossibleValue> {
     let mut found = Vec::new();
     let mut keys = BTreeSet::new();
     for (place, key, value) in &entries {
-        let wrong = key.and_then(wrong_key).or_else(|| value.and_then(wrong_value));
+        let wrong = tag(*key, *value);
         found.extend(wrong.map(|wrong| impossible(place.clone(), wrong)));
         if let Some(key) = key
             && !keys.insert(*key)
@@ -211,6 +212,11 @@ fn impossible_tags<'a>(path: &str, tags: &'a Value) -> Vec<ImpossibleValue> {
     found
 }
 
+/// Checks a tag, as far as it is known.
+pub fn tag(key: Option<&str>, value: Option<&str>) -> Option<Wrong> {
+    key.and_then(wrong_key).or_else(|| value.and_then(wrong_value))
+}
+
 fn wrong_key(key: &str) -> Option<Wrong> {
     let length = key.chars().count();
     if key.is_empty() {
@@ -220,17 +226,46 @@ fn wrong_key(key: &str) -> Option<Wrong> {
         let message = format!("the key of a tag, `{key}`, has {length} characters");
         return Some(Wrong::new(message, format!("at most {LONGEST_KEY} characters")));
     }
-    if key.to_lowercase().starts_with("aws:") {
-        return Some(Wrong::new(format!("`{key}`: keys that begin with `aws:` are AWS's own"), "another key"));
-    }
-    let ours = key.starts_with("fleetctl:");
-    ours.then(|| Wrong::new(format!("`{key}`: keys that begin with `fleetctl:` are fleetctl's own"), "another key"))
+    let reserved = || Wrong::new(format!("`{key}`: keys that begin with `aws:` or `fleetctl:` are reserved"), "another key");
+    is_reserved(&key.to_lowercase()).then(reserved)
 }
 
 fn wrong_value(value: &str) -> Option<Wrong> {
     let length = value.chars().count();
     let message = || format!("the value of a tag has {length} characters");
     (length > LONGEST_VALUE).then(|| Wrong::new(message(), format!("at most {LONGEST_VALUE} characters")))
+}
+
+/// Checks a name: its length, and its characters.
+pub fn name(most: usize, allowed: impl Fn(char) -> bool, expected: &'static str) -> impl Fn(&str) -> Option<Wrong> {
+    move |text| {
+        let fits = !text.is_empty() && text.chars().count() <= most && text.chars().all(&allowed);
+        (!fits).then(|| Wrong::new(format!("`{text}` cannot be a name here"), expected))
+    }
+}
+
+/// Checks the ARN of something in IAM: `role/`, `policy/`.
+pub fn iam_arn(kinds: &'static [&'static str]) -> impl Fn(&str) -> Option<Wrong> {
+    move |text| {
+        let fits = iam_resource(text).is_some_and(|resource| kinds.iter().any(|kind| resource.starts_with(kind)));
+        let expected = || kinds.iter().map(|kind| format!("arn:aws:iam::<account>:{kind}…")).collect::<Vec<_>>().join(" or ");
+        (!fits).then(|| Wrong::new(format!("`{text}` is not an ARN of that kind"), expected()))
+    }
+}
+
+/// What an ARN of IAM names, `role/x`; `None` for other texts. The account is 12 digits, or `aws` for AWS's own
+/// policies.
+fn iam_resource(text: &str) -> Option<&str> {
+    let (partition, rest) = text.strip_prefix("arn:")?.split_once(":iam::")?;
+    let (account, resource) = rest.split_once(':')?;
+    ((arn::is_account(account) || account == "aws") && partition.starts_with("aws") && resource.len() > 1).then_some(resource)
+}
+
+/// Checks the path of something in IAM.
+pub fn iam_path(text: &str) -> Option<Wrong> {
+    let plain = text.chars().all(|character| ('\u{21}'..='\u{7f}').contains(&character));
+    let fits = text.starts_with('/') && text.ends_with('/') && plain && text.len() <= 512;
+    (!fits).then(|| Wrong::new(format!("`{text}` cannot be a path"), "/ or /some/path/, at most 512 characters"))
 }
 
 /// The region that an object's annotation names, if it does.
@@ -295,6 +330,15 @@ mod tests {
         assert_eq!(found(json!(many[..47])), []);
         assert_eq!(found(json!(many))[0].path, "tags");
         assert_eq!(found(json!({"aws:x": "y"}))[0].path, "tags.aws:x");
+    }
+
+    #[test]
+    fn arns_of_iam_are_told_from_others() {
+        assert_eq!(iam_resource("arn:aws:iam::aws:policy/AmazonEKSClusterPolicy"), Some("policy/AmazonEKSClusterPolicy"));
+        assert_eq!(iam_resource("arn:aws-cn:iam::111122223333:role/path/x"), Some("role/path/x"));
+        assert_eq!(iam_resource("arn:aws:sts::111122223333:assumed-role/x/y"), None);
+        assert_eq!(iam_resource("arn:aws:iam::1111:role/x"), None);
+        assert_eq!(iam_resource("role/x"), None);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! The settings file, `fleetctl.yaml`: read with positions, unknown keys refused.
 
+use crate::aws::arn::{RoleArn, is_account};
 use crate::engine::api::AccountSettings;
 use crate::graph::diagnostic::{Diagnostic, Location, SourceFile};
 use crate::graph::yaml::{self, Key, Node, NodeValue};
+use crate::kinds::values::{self, Wrong, iam_arn, iam_path};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -175,9 +177,9 @@ impl Reader {
     fn tags(&mut self, node: &Node) -> BTreeMap<String, Located<String>> {
         let mut tags = BTreeMap::new();
         for (key, node) in self.mapping("`defaultTags`", node) {
-            let reserved = ["aws:", "fleetctl:"].into_iter().find(|prefix| key.text.to_lowercase().starts_with(prefix));
-            if let Some(prefix) = reserved {
-                self.problem("setting-value", format!("tag keys that begin with `{prefix}` are reserved"), &key.location);
+            if let Some(wrong) = values::tag(Some(&key.text), node.as_str()) {
+                let problem = Diagnostic::error("setting-value", wrong.message).at(&key.location);
+                self.problems.push(problem.suggest(wrong.expected));
             }
             // AWS takes tags without a value.
             let value = match node.as_str() {
@@ -236,7 +238,7 @@ impl Reader {
             self.problem("setting-value", format!("account {id} has both `roleName` and `roleArn`: keep one"), &node.location);
         }
         if let (Some(arn), Some(value)) = (&account.role_arn, node.get("roleArn")) {
-            match role_account(arn) {
+            match RoleArn::parse(arn).map(|role| role.account) {
                 None => self.wrong_value("roleArn", value, "the ARN of a role (`arn:aws:iam::ACCOUNT:role/NAME`)"),
                 Some(owner) if owner != id => {
                     let message = format!("the role `{arn}` is one of account {owner}, not of account {id}");
@@ -253,32 +255,17 @@ impl Reader {
     }
 }
 
-/// Whether it is an account id.
-fn is_account(text: &str) -> bool {
-    text.len() == 12 && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// The account of a role's ARN.
-fn role_account(arn: &str) -> Option<&str> {
-    let parts: Vec<&str> = arn.splitn(6, ':').collect();
-    match parts.as_slice() {
-        ["arn", _, "iam", "", account, role]
-            if is_account(account) && role.strip_prefix("role/").is_some_and(|name| !name.is_empty()) =>
-        {
-            Some(account)
-        }
-        _ => None,
-    }
-}
-
 fn check_role_path(path: &str) -> Result<(), String> {
-    let right = path.starts_with('/') && path.ends_with('/') && path.len() <= 512;
-    right.then_some(()).ok_or_else(|| "a path that begins and ends with `/`".into())
+    wrong(iam_path(path))
 }
 
 fn check_policy_arn(arn: &str) -> Result<(), String> {
-    let right = arn.starts_with("arn:") && arn.contains(":iam::") && arn.contains(":policy/");
-    right.then_some(()).ok_or_else(|| "the ARN of a policy (`arn:aws:iam::ACCOUNT:policy/NAME`)".into())
+    wrong(iam_arn(&["policy/"])(arn))
+}
+
+/// What a check of the kinds expects.
+fn wrong(found: Option<Wrong>) -> Result<(), String> {
+    found.map_or(Ok(()), |wrong| Err(wrong.expected))
 }
 
 fn parse_argocd(text: &str) -> Result<(), String> {
@@ -362,9 +349,9 @@ zzz: 1
         fleetctl.yaml:4:14: `parallelism` is a number from 1 to 1000, not `0`
         fleetctl.yaml:5:19: `visibilityWindow` is a number of seconds, or a time like `90s`, `15m`, `1h`, not `soon`
         fleetctl.yaml:6:9: `argocd` is `none` or left out (a server is named by the variable ARGOCD_SERVER), not `yes`
-        fleetctl.yaml:7:11: `rolePath` is a path that begins and ends with `/`, not `fleet`
+        fleetctl.yaml:7:11: `rolePath` is / or /some/path/, at most 512 characters, not `fleet`
         fleetctl.yaml:8:21: `cost` must be text, not a number (write "12")
-        fleetctl.yaml:8:25: tag keys that begin with `aws:` are reserved
+        fleetctl.yaml:8:25: `aws:x`: keys that begin with `aws:` or `fleetctl:` are reserved (another key)
         fleetctl.yaml:8:34: `aws:x` must be text, not a boolean (write "y")
         fleetctl.yaml:10:3: `22` is no account id (account ids have 12 digits; write them in quotes)
         fleetctl.yaml:11:88: `duration` is a time from `15m` to `12h`, not `1m`

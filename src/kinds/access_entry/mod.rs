@@ -14,9 +14,9 @@ use super::eks;
 use super::kind::{Cloud, FieldChange, GoesWith, Kind, Observed, Readers, Readiness, StepError, Subject, Typical};
 use super::recorder::Recorder;
 use super::shared::{
-    configure, create, create_asking, iam_arn, metadata, moment, only_known, present, removal, tags_as_map, without_nulls,
+    configure, create, create_asking, metadata, moment, only_known, present, removal, tags_as_map, without_nulls,
 };
-use super::values::{Checker, Wrong, one_of};
+use super::values::{Checker, Wrong, iam_arn, one_of};
 use crate::aws::eks::Reader;
 use crate::aws::error::CallError;
 use crate::aws::tags::of_eks;

@@ -4,8 +4,7 @@ use super::LOG_TYPES;
 use crate::graph::catalog::ImpossibleValue;
 use crate::kinds::compare::at;
 use crate::kinds::eks;
-use crate::kinds::shared::iam_arn;
-use crate::kinds::values::{Checker, Wrong, cidr, id, one_of};
+use crate::kinds::values::{Checker, Wrong, cidr, iam_arn, id, one_of};
 use ipnet::IpNet;
 use serde_json::Value;
 

@@ -14,8 +14,8 @@ use super::compare::{self, Absent, How, Rule, at};
 use super::kind::{Cloud, FieldChange, Kind, Observed, Readers, StepError, Subject, Typical};
 use super::policy_document;
 use super::recorder::Recorder;
-use super::shared::{configure, create, iam_arn, name, only_known};
-use super::values::{Checker, Wrong};
+use super::shared::{configure, create, only_known};
+use super::values::{Checker, Wrong, iam_arn, iam_path, name};
 use crate::aws::error::CallError;
 use crate::graph::catalog::{Field, ImpossibleValue, KindDescription, Production, Reference, ReferenceTarget, Step};
 use crate::state::file::Record;
@@ -178,7 +178,7 @@ fn impossible_values(object: &Value) -> Vec<ImpossibleValue> {
     let mut found = Checker::new(object)
         .texts("spec.name", name(64, in_name, "1 to 64 of A-Z, a-z, 0-9 and _+=,.@-"))
         .texts("spec.assumeRolePolicyDocument", document)
-        .texts("spec.path", path)
+        .texts("spec.path", iam_path)
         .values("spec.maxSessionDuration", duration)
         .texts("spec.description", description)
         .texts("spec.permissionsBoundary", iam_arn(&["policy/"]))
@@ -191,12 +191,6 @@ fn impossible_values(object: &Value) -> Vec<ImpossibleValue> {
 
 fn document(text: &str) -> Option<Wrong> {
     policy_document::fault(text).map(|fault| Wrong::new(fault, "a policy document in JSON"))
-}
-
-fn path(text: &str) -> Option<Wrong> {
-    let plain = text.chars().all(|character| ('\u{21}'..='\u{7f}').contains(&character));
-    let fits = text.starts_with('/') && text.ends_with('/') && plain && text.len() <= 512;
-    (!fits).then(|| Wrong::new(format!("`{text}` cannot be a path"), "/ or /some/path/, at most 512 characters"))
 }
 
 fn duration(value: &Value) -> Option<Wrong> {
