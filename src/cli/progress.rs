@@ -195,9 +195,6 @@ fn what(event: &Event, style: Style) -> String {
         Event::Failed { address, kind, reason } => {
             format!("{}  {}: {}", object(address, kind), style.paint(Look::Red, "failed"), clean(reason))
         }
-        Event::Skipped { address, kind, reason } => {
-            format!("{}  {}: {}", object(address, kind), style.paint(Look::Yellow, "skipped"), clean(reason))
-        }
         Event::Stopping => style.paint(Look::Yellow, "stopping: nothing new is started"),
     }
 }
@@ -243,8 +240,7 @@ mod tests {
                 seconds: 61.0,
                 usually_seconds: 95.0,
             },
-            Event::Failed { address: address.clone(), kind: kind.clone(), reason: "VpcLimitExceeded: too\nmany".into() },
-            Event::Skipped { address, kind, reason: "EksCluster/x/vpc/vpc failed".into() },
+            Event::Failed { address, kind, reason: "VpcLimitExceeded: too\nmany".into() },
             Event::Stopping,
         ]
     }
@@ -260,7 +256,6 @@ mod tests {
         12.3s  EksCluster/x/vpc/vpc  VPC  create  vpc-0ab  0.4s
         12.3s  EksCluster/x/vpc/vpc  VPC  pending  1m 1s of usually 1m 35s
         12.3s  EksCluster/x/vpc/vpc  VPC  failed: VpcLimitExceeded: too many
-        12.3s  EksCluster/x/vpc/vpc  VPC  skipped: EksCluster/x/vpc/vpc failed
         12.3s  stopping: nothing new is started
         ");
     }
@@ -293,7 +288,6 @@ mod tests {
         {"event":"finished","address":"EksCluster/x/vpc/vpc","kind":"VPC","step":"create","id":"vpc-0ab","seconds":0.42}
         {"event":"waiting","address":"EksCluster/x/vpc/vpc","kind":"VPC","state":"pending","seconds":61.0,"usuallySeconds":95.0}
         {"event":"failed","address":"EksCluster/x/vpc/vpc","kind":"VPC","reason":"VpcLimitExceeded: too\nmany"}
-        {"event":"skipped","address":"EksCluster/x/vpc/vpc","kind":"VPC","reason":"EksCluster/x/vpc/vpc failed"}
         {"event":"stopping"}
         "#);
         assert_eq!(error.text(), "");

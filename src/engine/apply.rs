@@ -78,16 +78,15 @@ impl Apply {
             return Err(EngineError::NotConfirmed(unconfirmed));
         }
         let journal = self.session.journal();
-        let definitions = &self.work.definitions;
-        if journal.snapshot().definitions.as_ref() != Some(definitions) {
-            journal.definitions(definitions.clone()).await?;
-        }
+        journal.definitions(self.work.definitions.clone()).await?;
         let context = context(&self.engine, &journal, stop);
         let Sighting { planned, seen, items, doomed } = self.sighting;
         let parts = parts(&self.work, &planned.plan, seen, items);
         let run = Run::new(&self.work, &CATALOG, context, self.engine.settings.parallelism, planned, parts);
-        let report = run.carry_out(doomed).await;
-        self.session.close().await?;
+        let mut report = run.carry_out(doomed).await;
+        if let Err(error) = self.session.close().await {
+            report.not_closed(&error);
+        }
         Ok(report)
     }
 }
@@ -221,9 +220,9 @@ impl Site {
         let lineage = state.map(|state| state.lineage.clone()).unwrap_or_default();
         let wanted = self.wanted(work, state, &lineage).await?;
         let window = self.engine.settings.visibility_window;
-        let orphaned = self.orphaned(work, state, &lineage).await?;
+        let mut doomed = self.orphaned(work, state, &lineage).await?;
         let patience = Patience { window, stop: &Stop::default(), events: &self.engine.events };
-        let (seen, orphans) = tokio::try_join!(refresh(&wanted, patience), refresh_orphans(&orphaned, patience))?;
+        let (seen, orphans) = tokio::try_join!(refresh(&wanted, patience), refresh_orphans(&doomed, patience))?;
         let facts = self.facts(work).await?;
         let input = PlanInput {
             work,
@@ -237,10 +236,14 @@ impl Site {
         if !planned.evaluation.errors.is_empty() {
             return Err(EngineError::Documents(planned.evaluation.errors));
         }
-        let items = wanted.into_iter().map(|wanted| (wanted.index, wanted.item)).collect();
-        let is_removed = |record: &Record| !planned.superseded.contains(&record.identity);
-        let removed = orphaned.into_iter().filter(|(_, record)| is_removed(record));
-        let doomed = removed.map(|(item, record)| self.doomed(item, record)).collect();
+        doomed.retain(|one| !planned.superseded.contains(&one.record.identity));
+        let mut items = BTreeMap::new();
+        for Wanted { index, item, record, .. } in wanted {
+            match record {
+                Some(record) if planned.evaluation.is_excluded(index) => doomed.push(self.doomed(item, record)),
+                _ => drop(items.insert(index, item)),
+            }
+        }
         Ok(Sighting { planned, seen, items, doomed })
     }
 
@@ -297,13 +300,13 @@ impl Site {
     }
 
     /// What is recorded and has left the graph.
-    async fn orphaned(&self, work: &Work, state: Option<&StateFile>, lineage: &str) -> Result<Vec<(Item, Record)>, EngineError> {
+    async fn orphaned(&self, work: &Work, state: Option<&StateFile>, lineage: &str) -> Result<Vec<Doomed>, EngineError> {
         let mut orphaned = Vec::new();
         for record in state.map(|state| state.resources.as_slice()).unwrap_or_default() {
             let placed = work.places.iter().flatten().any(|place| place.identity == record.identity);
             let left_out = record.identity.kind == "Secret" && matches!(self.engine.settings.argocd, ArgoCd::None);
             if !placed && !left_out {
-                orphaned.push((self.recorded_item(record, lineage).await?, record.clone()));
+                orphaned.push(self.doomed(self.recorded_item(record, lineage).await?, record.clone()));
             }
         }
         Ok(orphaned)

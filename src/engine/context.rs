@@ -5,6 +5,7 @@ use super::look::Patience;
 use super::stop::Stop;
 use crate::kinds::kind::{Cloud, Kind, Observed, Subject};
 use crate::kinds::recorder::Recorder;
+use crate::state::error::StateError;
 use crate::state::file::{Phase, Record};
 use crate::state::journal::Journal;
 use chrono::Utc;
@@ -15,6 +16,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
+
+/// Waits that are not longer are not remembered.
+const WORTH_REMEMBERING: Duration = Duration::from_secs(1);
 
 /// What every step of a run shares. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -84,12 +88,20 @@ impl Context {
     /// How long a wait usually takes: as past runs of this state say, else as the kind does.
     pub(super) fn usually(&self, item: &Item, what: Usually) -> Duration {
         let typical = item.kind.typical();
-        let (suffix, stated) = match what {
-            Usually::Create => ("create", typical.create),
-            Usually::Delete => ("delete", typical.delete),
+        let stated = match what {
+            Usually::Create => typical.create,
+            Usually::Delete => typical.delete,
         };
-        let past = self.durations.get(&format!("{}.{suffix}", item.kind_name())).copied();
+        let past = self.durations.get(&what.of(item)).copied();
         past.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(stated)
+    }
+
+    /// Remembers how long a wait took, for runs to come. Very short ones say nothing about the kind.
+    pub(super) async fn remember(&self, item: &Item, what: Usually, took: Duration) -> Result<(), StateError> {
+        if took <= WORTH_REMEMBERING {
+            return Ok(());
+        }
+        self.journal.duration(what.of(item), took.as_secs_f64()).await
     }
 
     /// Says that a step has started, and gives what says that it is over.
@@ -131,6 +143,17 @@ pub(super) enum Usually {
     Delete,
 }
 
+impl Usually {
+    /// The key of such waits in the state: `Cluster.create`.
+    fn of(self, item: &Item) -> String {
+        let suffix = match self {
+            Self::Create => "create",
+            Self::Delete => "delete",
+        };
+        format!("{}.{suffix}", item.kind_name())
+    }
+}
+
 /// When a step started.
 #[derive(Debug)]
 pub(super) struct StepClock {
@@ -147,8 +170,8 @@ pub(super) enum Trouble {
     Stopped,
 }
 
-impl From<crate::state::error::StateError> for Trouble {
-    fn from(error: crate::state::error::StateError) -> Self {
+impl From<StateError> for Trouble {
+    fn from(error: StateError) -> Self {
         Self::Failed(format!("the state could not be written: {error}"))
     }
 }

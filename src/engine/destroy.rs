@@ -61,7 +61,7 @@ impl Destroy {
         let leftovers: Vec<Failure> = futures::future::join_all(leftovers).await.into_iter().flatten().collect();
         removed.failed.extend(leftovers);
         let state = if removed.failed.is_empty() && removed.not_reached.is_empty() { "DELETED" } else { "DELETING" };
-        let report = RunReport {
+        let mut report = RunReport {
             instance: self.plan.header.instance.clone(),
             end: end(&removed.failed, &removed.not_reached, stop.requested()),
             done: removed.done,
@@ -70,7 +70,9 @@ impl Destroy {
             status: json!({"state": state}),
             seconds: started.elapsed().as_secs_f64(),
         };
-        self.session.close().await?;
+        if let Err(error) = self.session.close().await {
+            report.not_closed(&error);
+        }
         Ok(report)
     }
 }
@@ -111,20 +113,7 @@ fn plan(caller: &str, state: &StateFile, doomed: &[Doomed]) -> Plan {
 }
 
 fn change(doomed: &Doomed) -> Change {
-    let record = &doomed.record;
-    let identity = &record.identity;
-    Change {
-        address: record.address.clone(),
-        kind: identity.kind.clone(),
-        account: identity.account.clone(),
-        region: identity.region.clone(),
-        action: Action::Delete,
-        reason: doomed.unreachable.clone(),
-        id: Some(record.id.clone()),
-        fields: Vec::new(),
-        identity: identity.clone(),
-        by_name: false,
-        waits: false,
-        unread: false,
-    }
+    let Record { address, identity, id, .. } = &doomed.record;
+    let reason = doomed.unreachable.clone();
+    Change { reason, id: Some(id.clone()), ..Change::new(Action::Delete, address, identity) }
 }

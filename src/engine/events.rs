@@ -82,15 +82,6 @@ pub enum Event {
         /// Why.
         reason: String,
     },
-    /// An object is not touched because of another one.
-    Skipped {
-        /// The object.
-        address: Address,
-        /// Its kind.
-        kind: String,
-        /// Why.
-        reason: String,
-    },
     /// The run has been asked to stop: nothing new is started.
     Stopping,
 }

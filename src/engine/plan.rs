@@ -175,6 +175,26 @@ impl Summary {
     }
 }
 
+impl Change {
+    /// A change of which nothing more is known.
+    pub fn new(action: Action, address: &Address, identity: &Identity) -> Self {
+        Self {
+            address: address.clone(),
+            kind: identity.kind.clone(),
+            account: identity.account.clone(),
+            region: identity.region.clone(),
+            action,
+            reason: None,
+            id: None,
+            fields: Vec::new(),
+            identity: identity.clone(),
+            by_name: false,
+            waits: false,
+            unread: false,
+        }
+    }
+}
+
 impl Plan {
     /// Whether a run would do nothing: no change, nothing to wait for, nothing to resolve.
     pub fn is_empty(&self) -> bool {

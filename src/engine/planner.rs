@@ -1,14 +1,19 @@
 //! The planner: a pure function of documents, recorded, observed and facts. It reads no clock, no environment, no network.
 
+mod leaves;
 mod orphans;
+#[cfg(test)]
+mod tests;
 
+use self::leaves::{Leaf, leaves};
 use super::object::observed_object;
 use super::plan::{Action, Change, FieldDifference, Header, NotCarriedOut, Plan, Summary};
 use super::work::{Place, Work};
 use crate::graph::catalog::{KindDescription, Production, Support};
-use crate::graph::evaluation::{Evaluation, Included, Observation, Observations, evaluate};
+use crate::graph::evaluation::{Evaluation, Observation, Observations, evaluate};
 use crate::graph::expansion::NodeIndex;
 use crate::graph::identity::{Address, Identity};
+use crate::graph::path;
 use crate::graph::tree::Tree;
 use crate::kinds::catalog::{self, KindCatalog};
 use crate::kinds::compare;
@@ -43,8 +48,10 @@ pub struct Seen {
 pub struct Orphan {
     /// What the state says.
     pub record: Record,
-    /// What AWS says.
+    /// What AWS says. `None`: it is gone, or `unreachable`.
     pub observed: Option<Observed>,
+    /// It cannot be reached in this run, and why.
+    pub unreachable: Option<String>,
 }
 
 /// What is true of a target whatever we do.
@@ -90,9 +97,10 @@ pub fn plan(input: PlanInput<'_>) -> Planned {
     let evaluation = evaluate(&input.work.graph, &observations, &KindCatalog);
     let mut changes = Vec::new();
     let mut not_carried_out = Vec::new();
+    let mut excluded = Vec::new();
     for index in &input.work.graph.order {
-        let node = evaluation.node(*index);
-        if matches!(node.included, Included::No(_)) {
+        if evaluation.is_excluded(*index) {
+            excluded.extend(input.seen.get(index).and_then(recorded));
             continue;
         }
         let graph_node = input.work.graph.node(*index);
@@ -100,16 +108,23 @@ pub fn plan(input: PlanInput<'_>) -> Planned {
         match (input.work.place(*index), input.seen.get(index), kind) {
             (Some(place), Some(seen), Some(kind)) => {
                 let facts = input.facts.get(&(place.identity.account.clone(), place.identity.region.clone()));
-                changes.push(Decision { kind, place, seen, desired: &node.desired, facts }.decide());
+                let desired = &evaluation.node(*index).desired;
+                changes.push(Decision { kind, place, seen, desired, facts }.decide());
             }
             _ => not_carried_out.extend(left_out(&input, *index)),
         }
     }
     replace_registrations(input.work, &mut changes);
-    let superseded = orphans::settle(&input, &evaluation, &mut changes);
+    let superseded = orphans::settle(&input, &excluded, &evaluation, &mut changes);
     let summary = Summary::of(&changes);
     let plan = Plan { header: input.header, changes, not_carried_out, summary, open_calls: input.open_calls };
     Planned { plan, evaluation, observations, superseded }
+}
+
+/// A recorded resource that its includeWhen leave out.
+fn recorded(seen: &Seen) -> Option<Orphan> {
+    let record = seen.record.clone()?;
+    Some(Orphan { record, observed: seen.observed.clone(), unreachable: seen.unreachable.clone() })
 }
 
 /// What expressions may read of what was observed.
@@ -128,13 +143,14 @@ pub fn observations(work: &Work, seen: &BTreeMap<NodeIndex, Seen>) -> Observatio
     seen.iter().filter_map(observe).chain(work.left_out.keys().map(leave_out)).collect()
 }
 
-/// What an observed object has reached: what the state says, but nothing that AWS denies.
+/// What an observed object has reached: what the state says, but nothing that AWS denies. What has failed or is going
+/// away will be another object soon.
 fn reached(record: Option<&Record>, observed: &Observed) -> Option<Production> {
     let recorded = record.map_or(Some(Production::Created), |record| record.phase.reached())?;
     match observed.readiness {
         Readiness::Ready => Some(recorded),
-        Readiness::Waiting(_) | Readiness::Failed { .. } => Some(recorded.min(Production::Configured)),
-        Readiness::Deleting => None,
+        Readiness::Waiting(_) => Some(recorded.min(Production::Configured)),
+        Readiness::Failed { .. } | Readiness::Deleting => None,
     }
 }
 
@@ -288,21 +304,8 @@ impl Decision<'_> {
     }
 
     fn change(&self, action: Action, reason: Option<String>) -> Change {
-        let identity = &self.place.identity;
-        Change {
-            address: self.seen.subject.address.clone(),
-            kind: identity.kind.clone(),
-            account: identity.account.clone(),
-            region: identity.region.clone(),
-            action,
-            reason,
-            id: self.seen.observed.as_ref().map(|observed| observed.id.clone()),
-            fields: Vec::new(),
-            identity: identity.clone(),
-            by_name: false,
-            waits: false,
-            unread: false,
-        }
+        let id = self.seen.observed.as_ref().map(|observed| observed.id.clone());
+        Change { reason, id, ..Change::new(action, &self.seen.subject.address, &self.place.identity) }
     }
 }
 
@@ -326,94 +329,15 @@ fn fields_not_carried_out(description: &KindDescription, desired: &Tree) -> Vec<
     leaves(desired)
         .into_iter()
         .filter(|(path, leaf)| !matches!(path.as_str(), "apiVersion" | "kind") && !leaf.is_null())
-        .filter(|(path, _)| !description.field(&with_open_brackets(path)).carried_out)
+        .filter(|(path, _)| !description.field(&path::any_item(path)).carried_out)
         .map(|(path, _)| path)
         .collect()
-}
-
-/// `spec.routes[0].gatewayID` → `spec.routes[].gatewayID`.
-pub fn with_open_brackets(path: &str) -> String {
-    let mut pattern = String::with_capacity(path.len());
-    let mut inside = false;
-    for character in path.chars() {
-        match character {
-            '[' => inside = true,
-            ']' => inside = false,
-            _ if inside => continue,
-            _ => {}
-        }
-        pattern.push(character);
-    }
-    pattern
-}
-
-/// A leaf of a desired object.
-#[derive(Debug, Clone, Copy)]
-pub enum Leaf<'a> {
-    /// A value.
-    Known(&'a Value),
-    /// An expression.
-    Unknown(&'a str),
-}
-
-impl Leaf<'_> {
-    fn is_null(&self) -> bool {
-        matches!(self, Self::Known(Value::Null))
-    }
 }
 
 fn difference(path: String, before: Value, leaf: Leaf<'_>) -> FieldDifference {
     match leaf {
         Leaf::Known(value) => FieldDifference { path, before, after: value.clone(), unknown: None },
         Leaf::Unknown(expression) => FieldDifference { path, before, after: Value::Null, unknown: Some(expression.to_owned()) },
-    }
-}
-
-/// Every leaf of a desired object with its path. Lists are leaves item by item.
-pub fn leaves(tree: &Tree) -> Vec<(String, Leaf<'_>)> {
-    let mut found = Vec::new();
-    collect(tree, String::new(), &mut found);
-    found
-}
-
-fn collect<'a>(tree: &'a Tree, path: String, found: &mut Vec<(String, Leaf<'a>)>) {
-    match tree {
-        Tree::Known(value) => collect_known(value, path, found),
-        Tree::Unknown(unknown) => found.push((path, Leaf::Unknown(&unknown.expression))),
-        Tree::Sequence(items) => {
-            for (index, item) in items.iter().enumerate() {
-                collect(item, format!("{path}[{index}]"), found);
-            }
-        }
-        Tree::Mapping(entries) => {
-            for (key, entry) in entries {
-                collect(entry, joined(&path, key), found);
-            }
-        }
-    }
-}
-
-fn collect_known<'a>(value: &'a Value, path: String, found: &mut Vec<(String, Leaf<'a>)>) {
-    match value {
-        Value::Array(items) if !items.is_empty() => {
-            for (index, item) in items.iter().enumerate() {
-                collect_known(item, format!("{path}[{index}]"), found);
-            }
-        }
-        Value::Object(entries) if !entries.is_empty() => {
-            for (key, entry) in entries {
-                collect_known(entry, joined(&path, key), found);
-            }
-        }
-        _ => found.push((path, Leaf::Known(value))),
-    }
-}
-
-fn joined(path: &str, key: &str) -> String {
-    match (path.is_empty(), key.contains(['.', '/'])) {
-        (true, _) => key.to_owned(),
-        (false, false) => format!("{path}.{key}"),
-        (false, true) => format!("{path}[{key}]"),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::context::Item;
 use super::look::{Patience, look_until_sure};
 use super::planner::{Orphan, Seen};
+use super::removal::Doomed;
 use super::report::EngineError;
 use crate::aws::error::CallError;
 use crate::graph::expansion::NodeIndex;
@@ -59,11 +60,14 @@ fn searched(wanted: &Wanted) -> Subject {
 }
 
 /// Looks at what is recorded and has left the graph.
-pub(super) async fn refresh_orphans(orphans: &[(Item, Record)], patience: Patience<'_>) -> Result<Vec<Orphan>, EngineError> {
-    stream::iter(orphans)
-        .map(|(item, record)| async {
-            let observed = look_until_sure(item, record, patience).await?;
-            Ok(Orphan { record: record.clone(), observed })
+pub(super) async fn refresh_orphans(doomed: &[Doomed], patience: Patience<'_>) -> Result<Vec<Orphan>, EngineError> {
+    stream::iter(doomed)
+        .map(|Doomed { item, record, unreachable }| async {
+            let observed = match unreachable {
+                Some(_) => None,
+                None => look_until_sure(item, record, patience).await?,
+            };
+            Ok(Orphan { record: record.clone(), observed, unreachable: unreachable.clone() })
         })
         .buffered(CONCURRENT)
         .map_err(EngineError::Read)

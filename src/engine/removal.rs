@@ -17,6 +17,7 @@ use crate::state::file::{Phase, Record};
 use chrono::Utc;
 use order::Order;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -34,15 +35,34 @@ pub(super) struct Doomed {
     pub unreachable: Option<String>,
 }
 
-/// What a removal comes to.
+/// How objects ended.
 #[derive(Debug, Default)]
-pub(super) struct Removed {
-    /// What is gone.
+pub(super) struct Ended {
+    /// What was done.
     pub done: Vec<Done>,
-    /// What could not be removed, and why.
+    /// What failed, and why.
     pub failed: Vec<Failure>,
     /// What was never started, and because of what.
     pub not_reached: Vec<NotReached>,
+}
+
+impl Ended {
+    /// Adds how others ended.
+    pub(super) fn add(&mut self, others: Self) {
+        self.done.extend(others.done);
+        self.failed.extend(others.failed);
+        self.not_reached.extend(others.not_reached);
+    }
+}
+
+/// What is not removed in this run, and why.
+pub(super) fn postponed(doomed: Vec<Doomed>, reason: &str) -> Ended {
+    let not_reached = |Doomed { record, .. }: Doomed| NotReached {
+        address: record.address,
+        kind: record.identity.kind,
+        reason: reason.to_owned(),
+    };
+    Ended { not_reached: doomed.into_iter().map(not_reached).collect(), ..Ended::default() }
 }
 
 /// Sorts objects into the order in which they go, for people.
@@ -53,7 +73,7 @@ pub(super) fn sort(doomed: &mut [Doomed]) {
 }
 
 /// Removes everything, as concurrently as dependencies allow.
-pub(super) async fn remove_all(context: &Context, doomed: Vec<Doomed>, parallelism: usize) -> Removed {
+pub(super) async fn remove_all(context: &Context, doomed: Vec<Doomed>, parallelism: usize) -> Ended {
     let mut removal = Removal::new(doomed);
     let mut running = JoinSet::new();
     let mut told = false;
@@ -104,14 +124,14 @@ struct Entry {
 struct Removal {
     entries: BTreeMap<Identity, Entry>,
     order: Order,
-    outcome: Removed,
+    outcome: Ended,
 }
 
 impl Removal {
     fn new(doomed: Vec<Doomed>) -> Self {
         let order = Order::of(&doomed.iter().map(|one| (&one.record, one.item.kind.goes_with())).collect::<Vec<_>>());
         let entry = |doomed: Doomed| (doomed.record.identity.clone(), Entry { doomed, stage: Stage::Pending });
-        Self { entries: doomed.into_iter().map(entry).collect(), order, outcome: Removed::default() }
+        Self { entries: doomed.into_iter().map(entry).collect(), order, outcome: Ended::default() }
     }
 
     /// The next object that nothing left depends on.
@@ -161,7 +181,7 @@ impl Removal {
         self.outcome.failed.push(Failure { address, kind, reason });
     }
 
-    fn conclude(mut self, stopped: bool) -> Removed {
+    fn conclude(mut self, stopped: bool) -> Ended {
         let address = |entry: &Entry| entry.doomed.record.address.clone();
         let addresses: BTreeMap<Identity, Address> =
             self.entries.iter().map(|(identity, entry)| (identity.clone(), address(entry))).collect();
@@ -199,11 +219,15 @@ pub(super) async fn remove(context: &Context, item: &Item, record: Record) -> Re
             }
             Owner::Other(other) => return Err(Trouble::Failed(format!("{id} now belongs to {other}: it is not deleted"))),
         }
-        if observed.readiness != Readiness::Deleting {
+        let was_going = observed.readiness == Readiness::Deleting;
+        if !was_going {
             delete(context, item, &record).await?;
         }
         let had_failed = matches!(observed.readiness, Readiness::Failed { .. });
-        wait_gone(context, item, record, had_failed).await?;
+        let took = wait_gone(context, item, record, had_failed).await?;
+        if !was_going {
+            context.remember(item, Usually::Delete, took).await?;
+        }
     } else if context.stop.requested() {
         return Err(Trouble::Stopped);
     }
@@ -228,8 +252,8 @@ async fn delete(context: &Context, item: &Item, record: &Record) -> Result<(), T
     Err(lost_each_time("it is not known whether it is gone", lost))
 }
 
-/// Waits until the object is gone. `had_failed`: it was in a failed state before, so that says nothing about the removal.
-async fn wait_gone(context: &Context, item: &Item, record: Record, had_failed: bool) -> Result<(), Trouble> {
+/// Waits until the object is gone, and says how long that took. `had_failed`: it was in a failed state before, so that says nothing about the removal.
+async fn wait_gone(context: &Context, item: &Item, record: Record, had_failed: bool) -> Result<Duration, Trouble> {
     let since = Instant::now();
     let usually = context.usually(item, Usually::Delete);
     let record = Record { phase: Phase::Deleting, since: Utc::now(), ..record };
@@ -239,7 +263,7 @@ async fn wait_gone(context: &Context, item: &Item, record: Record, had_failed: b
         // The object has been seen and its delete call was accepted, so NotFound counts at once.
         let observed = match item.kind.read(&item.cloud.readers, &item.subject, &record).await {
             Ok(Some(observed)) => Some(observed),
-            Ok(None) => return gone(context, item, since).await,
+            Ok(None) => return Ok(since.elapsed()),
             Err(error) if passes(&error) => None,
             Err(error) => return Err(error.into()),
         };
@@ -263,12 +287,4 @@ async fn wait_gone(context: &Context, item: &Item, record: Record, had_failed: b
             () = context.stop.wait() => return Err(Trouble::Stopped),
         }
     }
-}
-
-async fn gone(context: &Context, item: &Item, since: Instant) -> Result<(), Trouble> {
-    let seconds = since.elapsed().as_secs_f64();
-    if seconds > 1.0 {
-        context.journal.duration(format!("{}.delete", item.kind_name()), seconds).await?;
-    }
-    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::plan::Plan;
 use crate::graph::identity::{Address, Identity};
+use crate::state::error::StateError;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -23,6 +24,15 @@ pub struct RunReport {
     pub status: Value,
     /// Seconds from start to end.
     pub seconds: f64,
+}
+
+impl RunReport {
+    /// Adds that the state could not be closed after the run. What the run did is recorded in its journal all the same.
+    pub(super) fn not_closed(&mut self, error: &StateError) {
+        let reason = format!("{error}; what was done is in the journal of the state, and the next run goes on from there");
+        self.failed.push(Failure { address: self.instance.clone(), kind: String::new(), reason });
+        self.end = End::Failed;
+    }
 }
 
 /// How a run ended.
@@ -97,7 +107,7 @@ pub enum EngineError {
     Documents(Vec<crate::graph::diagnostic::Diagnostic>),
     /// State.
     #[error(transparent)]
-    State(#[from] crate::state::error::StateError),
+    State(#[from] StateError),
     /// No credentials, or the wrong account.
     #[error("{0}")]
     Identity(String),
@@ -127,7 +137,6 @@ pub enum EngineError {
 impl EngineError {
     /// The exit code of DESIGN section 8.
     pub fn exit_code(&self) -> u8 {
-        use crate::state::error::StateError;
         match self {
             Self::Documents(_) | Self::Selector(_) => 4,
             Self::State(StateError::Locked { .. }) => 5,

@@ -1,9 +1,11 @@
-//! What becomes of what is recorded and stands in the graph no more, at least not under its identity.
+//! What becomes of what is recorded and stands in the graph no more, at least not under its identity: it was taken out, it
+//! has another name, or its includeWhen leave it out now.
 
 use super::{Orphan, PRECIOUS, PlanInput};
 use crate::engine::plan::{Action, Change};
 use crate::graph::evaluation::Evaluation;
 use crate::graph::identity::{Address, Identity};
+use crate::state::file::Record;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -12,11 +14,16 @@ const WITHOUT_REGION: [&str; 2] = ["Role", "Secret"];
 
 /// Adds the removals. Returns the identities whose object another resource of the graph stands for now: their records go,
 /// the objects stay.
-pub(super) fn settle(input: &PlanInput<'_>, evaluation: &Evaluation, changes: &mut Vec<Change>) -> Vec<Identity> {
+pub(super) fn settle(
+    input: &PlanInput<'_>,
+    excluded: &[Orphan],
+    evaluation: &Evaluation,
+    changes: &mut Vec<Change>,
+) -> Vec<Identity> {
     let users = users(input, evaluation);
     let mut superseded = Vec::new();
     let mut removals = Vec::new();
-    for orphan in input.orphans {
+    for orphan in input.orphans.iter().chain(excluded) {
         if let Some(change) = changes.iter_mut().find(|change| is_same_object(change, orphan)) {
             if change.action == Action::Adopt {
                 change.reason = Some(format!("recorded until now as {}", orphan.record.identity));
@@ -26,7 +33,7 @@ pub(super) fn settle(input: &PlanInput<'_>, evaluation: &Evaluation, changes: &m
             change.action = Action::Refused;
             change.reason = Some(another_object(&orphan.record.identity, &change.identity));
         } else {
-            removals.push(removal(orphan, users.get(orphan.record.id.as_str())));
+            removals.push(removal(orphan, named(&orphan.record).and_then(|name| users.get(name)).copied()));
         }
     }
     changes.extend(removals);
@@ -55,7 +62,7 @@ fn another_object(then: &Identity, now: &Identity) -> String {
 /// Who uses an id: every text of what is wanted, with the resource that it stands in.
 fn users<'a>(input: &'a PlanInput<'_>, evaluation: &Evaluation) -> BTreeMap<String, &'a Address> {
     let mut users = BTreeMap::new();
-    for (index, seen) in input.seen {
+    for (index, seen) in input.seen.iter().filter(|(index, _)| !evaluation.is_excluded(**index)) {
         let address = &seen.subject.address;
         let desired = &evaluation.node(*index).desired;
         collect(&desired.known_part(), address, &mut users);
@@ -78,26 +85,27 @@ fn collect<'a>(value: &Value, address: &'a Address, users: &mut BTreeMap<String,
     }
 }
 
-fn removal(orphan: &Orphan, user: Option<&&Address>) -> Change {
-    let identity = &orphan.record.identity;
-    let gone = orphan.observed.is_none();
-    let (action, reason) = match user {
-        Some(user) if !gone => (Action::Refused, format!("it left the graph, but {user} still uses it")),
-        _ if gone => (Action::Delete, "it left the graph and is gone already".to_owned()),
-        _ => (Action::Delete, "it left the graph".to_owned()),
+/// What others know an object by: its id, but a role's name says nothing outside of IAM.
+fn named(record: &Record) -> Option<&str> {
+    match record.identity.kind.as_str() {
+        "Role" => record.status.pointer("/ackResourceMetadata/arn")?.as_str(),
+        _ => Some(&record.id),
+    }
+}
+
+fn removal(orphan: &Orphan, user: Option<&Address>) -> Change {
+    let Orphan { record, observed, unreachable } = orphan;
+    let (action, reason) = match (unreachable, observed, user) {
+        (Some(reason), _, _) => (Action::Delete, format!("it left the graph; {reason}")),
+        (None, None, _) => (Action::Delete, "it left the graph and is gone already".to_owned()),
+        (None, Some(_), Some(user)) => (Action::Refused, format!("it left the graph, but {user} still uses it")),
+        (None, Some(_), None) => (Action::Delete, "it left the graph".to_owned()),
     };
     Change {
-        address: orphan.record.address.clone(),
-        kind: identity.kind.clone(),
-        account: identity.account.clone(),
-        region: identity.region.clone(),
-        action,
         reason: Some(reason),
-        id: Some(orphan.record.id.clone()),
-        fields: Vec::new(),
-        identity: identity.clone(),
-        by_name: !gone && PRECIOUS.contains(&identity.kind.as_str()),
-        waits: false,
-        unread: false,
+        id: Some(record.id.clone()),
+        by_name: action == Action::Delete && observed.is_some() && PRECIOUS.contains(&record.identity.kind.as_str()),
+        unread: unreachable.is_some(),
+        ..Change::new(action, &record.address, &record.identity)
     }
 }

@@ -14,7 +14,7 @@ use super::context::{Context, Item, Trouble};
 use super::events::Event;
 use super::plan::Action;
 use super::planner::Planned;
-use super::removal::{self, Doomed};
+use super::removal::{self, Doomed, Ended};
 use super::report::{Done, End, Failure, NotReached, RunReport};
 use super::work::Work;
 use crate::graph::catalog::{Catalog, Production, Step};
@@ -206,37 +206,56 @@ impl<'a> Run<'a> {
 
     async fn conclude(mut self, doomed: Vec<Doomed>) -> RunReport {
         let evaluation = evaluate(&self.work.graph, &self.observations, self.catalog);
-        let mut failed = std::mem::take(&mut self.fatal);
-        let mut done = Vec::new();
-        let mut not_reached = Vec::new();
-        for (index, node) in &self.nodes {
-            let (address, kind) = (node.item.subject.address.clone(), node.item.kind_name().to_owned());
-            match &node.stage {
-                Stage::Ready if node.action != Action::None => {
-                    let id = node.record.as_ref().map(|record| record.id.clone()).unwrap_or_default();
-                    done.push(Done { address, kind, id, action: node.action });
-                }
-                Stage::Ready => {}
-                Stage::Failed(reason) => failed.push(Failure { address, kind, reason: reason.clone() }),
-                Stage::Unreachable(reason) => not_reached.push(NotReached { address, kind, reason: reason.clone() }),
-                _ => not_reached.push(NotReached { address, kind, reason: self.why_not_reached(*index, &evaluation) }),
-            }
-        }
-        if failed.is_empty() && !self.context.stop.requested() && !doomed.is_empty() {
-            let removed = removal::remove_all(&self.context, doomed, self.parallelism).await;
-            done.extend(removed.done);
-            failed.extend(removed.failed);
-            not_reached.extend(removed.not_reached);
-        }
+        let mut ended = self.ended(&evaluation);
+        let removed = match self.keeps_from_removing(&ended, &evaluation) {
+            None => removal::remove_all(&self.context, doomed, self.parallelism).await,
+            Some(reason) => removal::postponed(doomed, reason),
+        };
+        ended.add(removed);
         RunReport {
             instance: self.work.graph.node(NodeIndex(0)).address.clone(),
-            end: end(&failed, &not_reached, self.context.stop.requested()),
-            done,
-            failed,
-            not_reached,
+            end: end(&ended.failed, &ended.not_reached, self.context.stop.requested()),
+            done: ended.done,
+            failed: ended.failed,
+            not_reached: ended.not_reached,
             status: evaluation.node(NodeIndex(0)).status.clone().unwrap_or_default(),
             seconds: self.started.elapsed().as_secs_f64(),
         }
+    }
+
+    /// How each resource of the graph ended.
+    fn ended(&mut self, evaluation: &Evaluation) -> Ended {
+        let mut ended = Ended { failed: std::mem::take(&mut self.fatal), ..Ended::default() };
+        for (index, node) in &self.nodes {
+            let (address, kind) = (node.item.subject.address.clone(), node.item.kind_name().to_owned());
+            let unfinished = |reason| NotReached { address: address.clone(), kind: kind.clone(), reason };
+            match &node.stage {
+                Stage::Ready if node.action != Action::None => {
+                    let id = node.record.as_ref().map(|record| record.id.clone()).unwrap_or_default();
+                    ended.done.push(Done { address, kind, id, action: node.action });
+                }
+                Stage::Ready => {}
+                Stage::Failed(reason) => ended.failed.push(Failure { address, kind, reason: reason.clone() }),
+                Stage::Unreachable(reason) => ended.not_reached.push(unfinished(reason.clone())),
+                Stage::Absent if evaluation.is_excluded(*index) => {}
+                _ => ended.not_reached.push(unfinished(self.why_not_reached(*index, evaluation))),
+            }
+        }
+        ended
+    }
+
+    /// Why what left the graph is not removed yet: something that may still stand on it is not done.
+    fn keeps_from_removing(&self, ended: &Ended, evaluation: &Evaluation) -> Option<&'static str> {
+        let is_over = |(index, node): (&NodeIndex, &Node)| match &node.stage {
+            Stage::Ready | Stage::Unreachable(_) => true,
+            Stage::Absent => evaluation.is_excluded(*index),
+            _ => false,
+        };
+        if self.context.stop.requested() {
+            return Some("the run was interrupted");
+        }
+        let all_over = ended.failed.is_empty() && self.nodes.iter().all(is_over);
+        (!all_over).then_some("it goes when everything else is done, and that is not")
     }
 
     /// Because of what a resource was not finished: the failed resource it waits for, or what evaluation says.
@@ -246,6 +265,9 @@ impl<'a> Run<'a> {
         }
         if self.context.stop.requested() {
             return "the run was interrupted".to_owned();
+        }
+        if evaluation.is_excluded(index) {
+            return "its includeWhen no longer hold; apply again removes it".to_owned();
         }
         let step = if self.observations.contains_key(&index) { Step::Configure } else { Step::Create };
         self.waits_for(index, evaluation, step)

@@ -16,6 +16,10 @@ use tokio::time::Instant;
 
 /// How often a step whose reply was lost is begun anew.
 const ATTEMPTS: usize = 4;
+/// A wait for an object that was made; how long those take is remembered.
+const COMING_UP: &str = "ready";
+/// A wait for an object that was changed.
+const UPDATE: &str = "update";
 /// How often a wait says again how it stands.
 const SAY_AGAIN: Duration = Duration::from_secs(30);
 
@@ -84,11 +88,23 @@ pub(super) async fn configure(
         applied: item.kind.recordable(desired),
         dependencies: item.subject.dependencies.clone(),
         since: Utc::now(),
-        wait: Some(Wait { what: "ready".to_owned(), update: None, since: Utc::now() }),
+        wait: Some(wait_after(&record, !changes.is_empty())),
         ..record
     };
     context.journal.put(record.clone()).await?;
     Ok(Configured { record, observed, changed: !changes.is_empty() })
+}
+
+/// The wait that begins when an object is as wanted. One that an earlier run began goes on if nothing was changed since.
+fn wait_after(record: &Record, changed: bool) -> Wait {
+    match &record.wait {
+        Some(begun) if !changed && record.phase == Phase::Configured => begun.clone(),
+        begun => {
+            let comes_up = record.phase == Phase::Created || begun.as_ref().is_some_and(|wait| wait.what == COMING_UP);
+            let what = if comes_up { COMING_UP } else { UPDATE };
+            Wait { what: what.to_owned(), update: None, since: Utc::now() }
+        }
+    }
 }
 
 /// What `configure` comes to.
@@ -148,14 +164,18 @@ pub(super) async fn wait_ready(context: &Context, item: &Item, record: Record) -
             Ok(Presence::Absent) => return Err(fail(context, record, "it is gone").await),
             Ok(Presence::NotVisibleYet(_)) => "not visible yet".to_owned(),
             Ok(Presence::Present(observed)) => match observed.readiness.clone() {
-                Readiness::Ready => return ready(context, item, record, *observed, already + since.elapsed()).await,
+                Readiness::Ready => {
+                    // What is ready at the first look says nothing about how long it took.
+                    let took = said.map(|_| already + since.elapsed());
+                    return ready(context, item, record, *observed, took).await;
+                }
                 Readiness::Failed { code, message } => return Err(fail(context, record, &format!("{code}: {message}")).await),
                 Readiness::Deleting => return Err(fail(context, record, "it is being deleted").await),
                 Readiness::Waiting(state) => state,
             },
         };
         let waited = already + since.elapsed();
-        if waited > limit {
+        if since.elapsed() > limit {
             let minutes = waited.as_secs() / 60;
             return Err(Trouble::Failed(format!("still {state} after {minutes} minutes; apply again goes on waiting")));
         }
@@ -170,26 +190,27 @@ pub(super) async fn wait_ready(context: &Context, item: &Item, record: Record) -
     }
 }
 
+/// Records the object as ready; `took` is how long it was waited for, if that was seen.
 async fn ready(
     context: &Context,
     item: &Item,
     record: Record,
     observed: Observed,
-    waited: Duration,
+    took: Option<Duration>,
 ) -> Result<(Record, Observed), Trouble> {
-    /// Waits shorter than this say nothing about the kind.
-    const WORTH_REMEMBERING: Duration = Duration::from_secs(1);
+    let came_up = record.wait.as_ref().is_some_and(|wait| wait.what == COMING_UP);
     let record = Record { phase: Phase::Ready, status: observed.status.clone(), since: Utc::now(), wait: None, ..record };
     context.journal.put(record.clone()).await?;
-    if waited > WORTH_REMEMBERING {
-        context.journal.duration(format!("{}.create", item.kind_name()), waited.as_secs_f64()).await?;
+    let took = took.unwrap_or_default();
+    if came_up {
+        context.remember(item, Usually::Create, took).await?;
     }
     context.events.say(Event::Finished {
         address: item.subject.address.clone(),
         kind: item.kind_name().to_owned(),
         step: StepName::Wait,
         id: record.id.clone(),
-        seconds: waited.as_secs_f64(),
+        seconds: took.as_secs_f64(),
     });
     Ok((record, observed))
 }
