@@ -81,6 +81,12 @@ impl Environment {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
+    /// Endpoints that are set to nothing: the AWS SDK takes them for addresses.
+    pub fn empty_endpoints(&self) -> Vec<&str> {
+        let is_empty = |(name, value): (&'_ String, &String)| name.starts_with("AWS_ENDPOINT_URL") && value.trim().is_empty();
+        self.0.iter().filter(|entry| is_empty((entry.0, entry.1))).map(|(name, _)| name.as_str()).collect()
+    }
+
     /// Who runs this process, as the lock of a state names them.
     pub fn holder(&self, command: &str) -> Holder {
         let user = self.get(USER).or(self.get(LOGNAME)).unwrap_or("unknown");

@@ -21,6 +21,10 @@ pub fn store(context: &Context) -> Arc<dyn Store> {
 
 /// An engine that can reach AWS and Argo CD. Calls nothing yet.
 pub async fn engine(context: &Context, events: Events) -> Result<Engine, CliError> {
+    let empty = context.environment.empty_endpoints();
+    if !empty.is_empty() {
+        return Err(CliError::Usage(format!("{} is set to nothing: unset it, or give it an address", empty.join(", "))));
+    }
     let argocd = argocd(&context.settings, &context.environment)?;
     let options = Options { accounts: context.settings.accounts(), argocd: clients(&argocd)?, ..Options::default() };
     let sessions = Sessions::new(options).await;

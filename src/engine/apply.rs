@@ -3,7 +3,7 @@
 use super::api::{ArgoCd, Engine};
 use super::clouds;
 use super::context::{Context, Item};
-use super::look::{Patience, time_left};
+use super::look::Patience;
 use super::plan::{Action, Header, Plan, Target};
 use super::planner::{self, PlaceFacts, PlanInput, Planned, Seen};
 use super::refresh::{Wanted, refresh, refresh_orphans};
@@ -23,7 +23,6 @@ use crate::state::error::StateError;
 use crate::state::file::{Begin, InstanceKey, Record, RoleUsed, StateFile};
 use crate::state::journal::Journal;
 use crate::state::session::Session;
-use chrono::Utc;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -231,7 +230,7 @@ impl Site {
             header: self.header(work, state),
             seen: &seen,
             orphans: &orphans,
-            open_calls: state.map(|state| open_calls(&state.open, window)).unwrap_or_default(),
+            open_calls: state.map(|state| open_calls(&state.open)).unwrap_or_default(),
         };
         let planned = planner::plan(input);
         if !planned.evaluation.errors.is_empty() {
@@ -359,11 +358,6 @@ fn target(place: &Place) -> Target {
     }
 }
 
-fn open_calls(open: &[Begin], window: std::time::Duration) -> Vec<String> {
-    open.iter()
-        .map(|begin| {
-            let left = time_left(begin.at, window, Utc::now()).unwrap_or_default().as_secs();
-            format!("{} of {} (absence counts in {left} s)", begin.operation, begin.address)
-        })
-        .collect()
+fn open_calls(open: &[Begin]) -> Vec<String> {
+    open.iter().map(|begin| format!("{} of {}", begin.operation, begin.address)).collect()
 }

@@ -221,12 +221,20 @@ impl Decision<'_> {
             let reason = format!("{} now belongs to {owner}; {WAY_OUT}", observed.id);
             return self.change(Action::Refused, Some(reason));
         }
+        if observed.owner(&self.seen.subject.marks) == Owner::Nobody && !self.is_ours_without_marks(observed) {
+            return self.change(Action::Refused, Some(nobodys(observed)));
+        }
         match &observed.readiness {
             Readiness::Failed { code, message } => self.replacement(format!("AWS says it failed: {code}: {message}")),
             Readiness::Deleting => self.replacement("it is being deleted".to_owned()),
             Readiness::Ready => self.compared(observed, record.phase, Some(&record.applied), None),
             Readiness::Waiting(state) => self.compared(observed, record.phase, Some(&record.applied), Some(state.clone())),
         }
+    }
+
+    /// A name may have been given to another object meanwhile; an id never is.
+    fn is_ours_without_marks(&self, observed: &Observed) -> bool {
+        self.kind.has_unique_id() || self.kind.adoptable_without_marks(observed)
     }
 
     fn replacement(&self, reason: String) -> Change {
@@ -240,13 +248,7 @@ impl Decision<'_> {
             Owner::Nobody if self.kind.adoptable_without_marks(observed) => {
                 self.adoption(observed, "made by AWS itself for the cluster's creator")
             }
-            Owner::Nobody => {
-                let reason = format!(
-                    "{} exists and carries no fleetctl tags: it is somebody else's; give yours another name",
-                    observed.id
-                );
-                self.change(Action::Refused, Some(reason))
-            }
+            Owner::Nobody => self.change(Action::Refused, Some(nobodys(observed))),
             Owner::Other(owner) => {
                 let reason = format!("{} exists and belongs to {owner}; {}", observed.id, WAY_OUT);
                 self.change(Action::Refused, Some(reason))
@@ -305,6 +307,11 @@ impl Decision<'_> {
         let id = self.seen.observed.as_ref().map(|observed| observed.id.clone());
         Change { reason, id, ..Change::new(action, &self.seen.subject.address, &self.place.identity) }
     }
+}
+
+/// Why an object without marks is refused.
+fn nobodys(observed: &Observed) -> String {
+    format!("{} exists and carries no fleetctl tags: it is somebody else's; remove it, or give yours another name", observed.id)
 }
 
 /// Why a change is refused, and the way out.

@@ -10,7 +10,7 @@ use super::pace::jittered_pause;
 use super::plan::Action;
 use super::report::{Done, Failure, NotReached};
 use super::resolve::resolve_open;
-use super::run::trouble;
+use super::run::{lost_each_time, trouble};
 use crate::graph::identity::{Address, Identity};
 use crate::kinds::kind::{Owner, Readiness, StepError};
 use crate::state::file::{Phase, Record};
@@ -212,8 +212,8 @@ pub(super) async fn remove(context: &Context, item: &Item, record: Record) -> Re
     if let Some(observed) = look_until_sure(item, &record, context.patience()).await? {
         match observed.owner(&item.subject.marks) {
             Owner::Ours => {}
-            // What was adopted may never have had any.
-            Owner::Nobody if record.adopted => {}
+            // What AWS made for us and was not given its marks yet.
+            Owner::Nobody if item.kind.adoptable_without_marks(&observed) => {}
             Owner::Nobody => {
                 return Err(Trouble::Failed(format!("{id} no longer carries the tags of this state: it is not deleted")));
             }
@@ -237,17 +237,19 @@ pub(super) async fn remove(context: &Context, item: &Item, record: Record) -> Re
 }
 
 async fn delete(context: &Context, item: &Item, record: &Record) -> Result<(), Trouble> {
+    let mut lost = None;
     for _ in 0..ATTEMPTS {
         match item.kind.delete(&item.cloud, &context.recorder, &item.subject, record).await {
             Ok(()) => return Ok(()),
             // A delete may be repeated: NotFound is success.
-            Err(StepError::Unclear(_)) => {
+            Err(StepError::Unclear(error)) => {
+                lost = Some(error);
                 resolve_open(context, item).await?;
             }
             Err(error) => return Err(trouble(error)),
         }
     }
-    Err(Trouble::Failed("the reply was lost each time".to_owned()))
+    Err(lost_each_time("it is not known whether it is gone", lost))
 }
 
 /// Waits until the object is gone, and says how long that took. `had_failed`: it was in a failed state before, so that says nothing about the removal.

@@ -47,12 +47,15 @@ pub(super) async fn resolve_open(context: &Context, item: &Item) -> Result<Optio
 async fn find(context: &Context, item: &Item, begin: &Begin) -> Result<Option<Observed>, Trouble> {
     let desired = begin.applied.clone().unwrap_or(Value::Null);
     let mut said = false;
+    // The call may have been made long after its begin entry: it waited for the rate limit, or for a slow network. It was
+    // certainly made before now, since whoever made it has given up or is dead.
+    let since = Utc::now();
     loop {
         let observed = item.kind.find(&item.cloud.readers, &item.subject, &desired).await?;
         if let Some(observed) = observed.filter(|observed| is_what_we_made(item, observed)) {
             return Ok(Some(observed));
         }
-        let Some(left) = time_left(begin.at, context.window, Utc::now()) else { return Ok(None) };
+        let Some(left) = time_left(since, context.window, Utc::now()) else { return Ok(None) };
         if context.stop.requested() {
             return Err(Trouble::Stopped);
         }
@@ -86,7 +89,7 @@ fn record_of(begin: &Begin, observed: &Observed) -> Record {
         dependencies: begin.dependencies.clone(),
         adopted: false,
         since: Utc::now(),
-        created_at: begin.at,
+        created_at: Utc::now(),
         wait: None,
     }
 }

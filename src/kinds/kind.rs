@@ -206,6 +206,12 @@ pub trait Kind: Send + Sync {
         false
     }
 
+    /// Whether what AWS knows the object by is never given to another one (`vpc-…`, and not a name). Such an object is ours
+    /// when its record says so, even where somebody has taken its tags away.
+    fn has_unique_id(&self) -> bool {
+        false
+    }
+
     /// The object as the state may keep it: without write-only and secret fields.
     fn recordable(&self, desired: &Value) -> Value {
         desired.clone()

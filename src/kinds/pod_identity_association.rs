@@ -226,6 +226,10 @@ async fn update(writer: &Writer, recorder: &Recorder, subject: &Subject, desired
 }
 
 impl Kind for PodIdentityAssociation {
+    fn has_unique_id(&self) -> bool {
+        true
+    }
+
     fn description(&self) -> &KindDescription {
         &DESCRIPTION
     }

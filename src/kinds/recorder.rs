@@ -146,7 +146,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn record(&self, created: Created, created_at: DateTime<Utc>, since: DateTime<Utc>) -> Record {
+    fn record(&self, created: Created, at: DateTime<Utc>) -> Record {
         Record {
             identity: self.subject.identity.clone(),
             address: self.subject.address.clone(),
@@ -157,8 +157,8 @@ impl<'a> Call<'a> {
             status: created.status,
             dependencies: self.subject.dependencies.clone(),
             adopted: false,
-            since,
-            created_at,
+            since: at,
+            created_at: at,
             wait: None,
         }
     }
@@ -196,7 +196,7 @@ impl Recorder {
         F: Fn(Permit) -> R,
         R: Future<Output = Result<T, CallError>>,
     {
-        self.repeat(&call, make, |reply, _| (None, reply)).await
+        self.repeat(&call, make, |reply| (None, reply)).await
     }
 
     /// [`Recorder::call`] for a call after which the object is not there: `NotFound` is success.
@@ -218,8 +218,8 @@ impl Recorder {
         F: Fn(Permit) -> R,
         R: Future<Output = Result<T, CallError>>,
     {
-        let finish = |reply: T, begun| {
-            let record = call.record(record(&reply), begun, self.journal.now());
+        let finish = |reply: T| {
+            let record = call.record(record(&reply), self.journal.now());
             (Some(record.clone()), (reply, record))
         };
         self.repeat(&call, make, finish).await
@@ -229,7 +229,7 @@ impl Recorder {
         &self,
         call: &Call<'_>,
         make: F,
-        finish: impl Fn(T, DateTime<Utc>) -> (Option<Record>, O),
+        finish: impl Fn(T) -> (Option<Record>, O),
     ) -> Result<O, StepError>
     where
         F: Fn(Permit) -> R,
@@ -238,11 +238,11 @@ impl Recorder {
         let mut attempts = Attempts::new();
         loop {
             let permit = self.begin(call).await?;
-            let (entry, begun) = (permit.entry(), permit.at());
+            let entry = permit.entry();
             let sent = make(permit);
             match sent.await {
                 Ok(reply) => {
-                    let (record, done) = finish(reply, begun);
+                    let (record, done) = finish(reply);
                     self.journal.end(entry, Outcome::Succeeded, record).await?;
                     return Ok(done);
                 }

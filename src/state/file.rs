@@ -109,7 +109,7 @@ pub struct Record {
     pub adopted: bool,
     /// Since when it is in this phase.
     pub since: DateTime<Utc>,
-    /// When its create call was made; absence does not count until the visibility window after it has passed.
+    /// When its create call was answered; absence does not count until the visibility window after it has passed.
     pub created_at: DateTime<Utc>,
     /// What is waited for on AWS, so that the next run goes on waiting.
     #[serde(default, skip_serializing_if = "Option::is_none")]

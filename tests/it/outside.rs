@@ -67,3 +67,23 @@ fn a_cluster_that_was_removed_is_made_anew_with_what_it_held_and_registered_agai
     let argocd = count(&world.argocd.mutating());
     assert_eq!(argocd.values().sum::<usize>(), 2, "deregistered and registered: {argocd:?}");
 }
+
+#[test]
+fn a_role_that_somebody_else_made_under_our_name_is_refused_and_never_deleted() {
+    let world = applied();
+    let name = "workload-cluster1-external-secrets-role";
+    let role = |action: &str, more: &str| {
+        world.by_hand("iam", "POST", "/", &format!("Action={action}&Version=2010-05-08&RoleName={name}{more}"));
+    };
+    role("DetachRolePolicy", "&PolicyArn=arn%3Aaws%3Aiam%3A%3Aaws%3Apolicy%2FSecretsManagerReadWrite");
+    role("DeleteRole", "");
+    let trust = "%7B%22Version%22%3A%222012-10-17%22%2C%22Statement%22%3A%5B%5D%7D";
+    role("CreateRole", &format!("&AssumeRolePolicyDocument={trust}&Tags.member.1.Key=owner&Tags.member.1.Value=somebody"));
+    std::thread::sleep(Duration::from_secs(1));
+    let refused = world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(1);
+    assert!(refused.stdout.contains("somebody else's"), "{}", refused.stdout);
+    assert_eq!(world.aws.mutating(), []);
+    let kept = world.fleetctl(&["destroy", "cluster.yaml", "--yes"]).expect(1);
+    assert!(format!("{}{}", kept.stdout, kept.stderr).contains(name));
+    assert!(world.inventory(&world.workload).to_string().contains("somebody"), "the role is still there");
+}

@@ -328,7 +328,7 @@ fn what_is_somebody_elses_is_refused() {
     let others = |tags| Scene::new("").there("vpc", Observed { tags, ..vpc() }).change("vpc");
     assert_eq!(
         others(BTreeMap::new()),
-        "Refused: vpc-1 exists and carries no fleetctl tags: it is somebody else's; give yours another name"
+        "Refused: vpc-1 exists and carries no fleetctl tags: it is somebody else's; remove it, or give yours another name"
     );
     let theirs = others(marks("theirs").tags());
     assert!(theirs.starts_with("Refused: vpc-1 exists and belongs to argocd/Network/one, lineage theirs; use"), "{theirs}");

@@ -8,7 +8,7 @@ mod node;
 mod priority;
 mod steps;
 
-pub(in crate::engine) use steps::trouble;
+pub(in crate::engine) use steps::{lost_each_time, trouble};
 
 use super::context::{Context, Item, Trouble};
 use super::events::Event;

@@ -26,13 +26,15 @@ const SAY_AGAIN: Duration = Duration::from_secs(30);
 /// Makes the object. When the reply is lost it is looked for before anything else is done.
 pub(super) async fn create(context: &Context, item: &Item, desired: &Value) -> Result<(Record, Observed), Trouble> {
     let clock = context.started(item, StepName::Create);
+    let mut lost = None;
     for _ in 0..ATTEMPTS {
         match item.kind.create(&item.cloud, &context.recorder, &item.subject, desired).await {
             Ok((record, observed)) => {
                 context.finished(item, &clock, &record.id);
                 return Ok((record, observed));
             }
-            Err(StepError::Unclear(_)) => {
+            Err(StepError::Unclear(error)) => {
+                lost = Some(error);
                 if let Some((record, observed)) = resolve_open(context, item).await? {
                     context.finished(item, &clock, &record.id);
                     return Ok((record, observed));
@@ -46,7 +48,7 @@ pub(super) async fn create(context: &Context, item: &Item, desired: &Value) -> R
             Err(error) => return Err(trouble(error)),
         }
     }
-    Err(Trouble::Failed("the reply was lost each time, and the object was never made".to_owned()))
+    Err(lost_each_time("the object was never made", lost))
 }
 
 /// Takes over what AWS itself made beside an object of ours: the access entry of a cluster's creator. Anything else that
@@ -116,20 +118,28 @@ pub(super) struct Configured {
 async fn change(context: &Context, item: &Item, desired: &Value, record: &Record, first: Observed) -> Result<Observed, Trouble> {
     let clock = context.started(item, StepName::Configure);
     let mut observed = first;
+    let mut lost = None;
     for _ in 0..ATTEMPTS {
         match item.kind.configure(&item.cloud, &context.recorder, &item.subject, desired, &observed).await {
             Ok(()) => {
                 context.finished(item, &clock, &record.id);
                 return Ok(observed);
             }
-            Err(StepError::Unclear(_)) => {
+            Err(StepError::Unclear(error)) => {
+                lost = Some(error);
                 resolve_open(context, item).await?;
                 observed = read_again(context, item, record).await?;
             }
             Err(error) => return Err(trouble(error)),
         }
     }
-    Err(Trouble::Failed("the reply was lost each time".to_owned()))
+    Err(lost_each_time("it is not known whether it was changed", lost))
+}
+
+/// A call whose reply was lost again and again; the last thing that was heard.
+pub(in crate::engine) fn lost_each_time(what: &str, last: Option<CallError>) -> Trouble {
+    let last = last.map(|error| format!("; the last: {error}")).unwrap_or_default();
+    Trouble::Failed(format!("no clear answer {ATTEMPTS} times, {what}{last}"))
 }
 
 async fn read_again(context: &Context, item: &Item, record: &Record) -> Result<Observed, Trouble> {

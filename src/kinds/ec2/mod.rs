@@ -121,6 +121,10 @@ impl<'a> Scene<'a> {
 }
 
 impl<T: Object> Kind for T {
+    fn has_unique_id(&self) -> bool {
+        true
+    }
+
     fn description(&self) -> &KindDescription {
         T::description()
     }

@@ -52,18 +52,28 @@ async fn find(readers: &Readers, subject: &Subject, desired: &Value) -> Result<O
     if wanted.name.is_empty() {
         return Ok(None);
     }
-    let target = match &wanted.server {
+    let mut target = match &wanted.server {
         Some(arn) => target::read(&readers.eks, subject, arn).await?,
         None => None,
     };
     let clusters = listing::reader(readers.argocd.as_ref())?.list_clusters().await?;
     let server = target.as_ref().map(|target| target.server.as_str());
-    let found = listing::choose(&clusters, server, &wanted.name, &subject.marks)?;
-    Ok(found.map(|cluster| {
-        let arn = wanted.server.as_ref().filter(|_| server == Some(listing::trimmed(&cluster.server)));
-        let stands_for = arn.map_or(cluster.server.as_str(), |arn| arn.arn.as_str());
-        state::observed(cluster, stands_for, target.as_ref())
-    }))
+    let Some(cluster) = listing::choose(&clusters, server, &wanted.name, &subject.marks)? else { return Ok(None) };
+    // Where the ARN is not known yet, the registration itself says which cluster it is for.
+    let arn = wanted.server.or_else(|| cluster_of(cluster, subject));
+    if let (None, Some(arn)) = (&target, &arn) {
+        target = target::read(&readers.eks, subject, arn).await?;
+    }
+    let is_target = target.as_ref().is_some_and(|target| target.server == listing::trimmed(&cluster.server));
+    let stands_for = arn.as_ref().filter(|_| is_target).map_or(cluster.server.as_str(), |arn| arn.arn.as_str());
+    Ok(Some(state::observed(cluster, stands_for, target.as_ref())))
+}
+
+/// The ARN of the cluster that a registration names in its `awsAuthConfig`, in the account and region where it belongs.
+fn cluster_of(cluster: &crate::argocd::Cluster, subject: &Subject) -> Option<ClusterArn> {
+    let name = cluster.config["awsAuthConfig"]["clusterName"].as_str()?;
+    let identity = &subject.identity;
+    ClusterArn::parse(&format!("arn:{}:eks:{}:{}:cluster/{name}", subject.partition, identity.region, identity.account))
 }
 
 async fn read(readers: &Readers, subject: &Subject, record: &Record) -> Result<Option<Observed>, CallError> {

@@ -6,7 +6,20 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
+from localstack.utils.patch import patch
+from moto.ec2 import utils
+
 from ..errors import refuse
+
+
+@patch(utils.is_filter_matching)
+def _any_value_matches(original: Any, item: Any, name: str, wanted: Any) -> bool:
+    """moto wants a list of values to be a part of the wanted ones, or the other way round; AWS is content with one."""
+    actual = item.get_filter_value(name)
+    if isinstance(actual, (list, tuple, set, frozenset)) and isinstance(wanted, list):
+        return any(fnmatchcase(str(value), str(pattern)) for value in actual for pattern in wanted)
+    matches: bool = original(item, name, wanted)
+    return matches
 
 
 def matches(item: Mapping[str, Any], filters: list[dict[str, Any]], fields: Mapping[str, str]) -> bool:
