@@ -40,7 +40,7 @@ pub(super) async fn refresh(wanted: &[Wanted], window: Duration) -> Result<BTree
     stream::iter(wanted)
         .map(|one| see(one, window, &stop))
         .buffer_unordered(CONCURRENT)
-        .map_err(EngineError::Read)
+        .map_err(EngineError::of_read)
         .try_collect()
         .await
 }
@@ -75,7 +75,7 @@ pub(super) async fn refresh_orphans(orphans: &[(Item, Record)], window: Duration
             Ok(Orphan { record: record.clone(), observed })
         })
         .buffered(CONCURRENT)
-        .map_err(EngineError::Read)
+        .map_err(EngineError::of_read)
         .try_collect()
         .await
 }
