@@ -133,7 +133,10 @@ impl Sessions {
     pub async fn caller(&self) -> Result<Caller, CallError> {
         let ask = || async {
             match identity(&self.sts_base()).await {
-                Ok(caller) => Ok(caller),
+                Ok(caller) => {
+                    tracing::info!(arn = caller.arn, "caller");
+                    Ok(caller)
+                }
                 Err(error) => Err(refused(error).await),
             }
         };
@@ -212,7 +215,10 @@ impl Sessions {
         let provider = SharedCredentialsProvider::new(provider.configure(&self.base).build().await);
         let config = self.base.to_builder().region(region).credentials_provider(provider).build();
         match identity(&config).await {
-            Ok(caller) => Ok(Arc::new(Session { config, caller })),
+            Ok(caller) => {
+                tracing::info!(role = key.role.arn, session = key.name, sts_region = key.sts_region, "assumed");
+                Ok(Arc::new(Session { config, caller }))
+            }
             Err(error) if refusals::is_of_role(&error) => {
                 let caller = self.caller().await.ok();
                 Err(refusals::of_role(&key.role, account, caller.as_ref(), &error).into())
