@@ -137,14 +137,13 @@ impl EngineError {
     pub fn exit_code(&self) -> u8 {
         use crate::state::error::StateError;
         match self {
-            Self::Documents(_) | Self::Selector(_) => 4,
+            Self::Documents(_) | Self::Selector(_) | Self::NotConfirmed(_) => 4,
             Self::State(StateError::Locked { .. }) => 5,
             Self::Identity(_) => 6,
             Self::Read(error) if error.class == crate::aws::error::ErrorClass::Credentials => 6,
             Self::State(_)
             | Self::Read(_)
             | Self::Refused(_)
-            | Self::NotConfirmed(_)
             | Self::Unresolved(_)
             | Self::ArgoCd(_)
             | Self::PlanOutOfDate(_) => 1,
