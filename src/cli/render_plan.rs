@@ -33,7 +33,10 @@ fn header(header: &Header, style: Style, lines: &mut Vec<String>) {
     lines.push(style.paint(Look::Bold, clean(header.instance.as_str())));
     lines.push(format!("  caller       {}", clean(&header.caller)));
     lines.extend(header.targets.iter().map(|place| format!("  target       {}", target(place))));
-    lines.push(format!("  definitions  {}", definitions(&header.definitions)));
+    // A state that was never applied knows of none.
+    if !header.definitions.hash.is_empty() {
+        lines.push(format!("  definitions  {}", definitions(&header.definitions)));
+    }
     if let Some((recorded, now)) = &header.definitions_changed {
         let text = format!("the definitions have changed: {} → {}", definitions(recorded), definitions(now));
         lines.push(format!("  {}", style.paint(Look::Yellow, text)));
