@@ -252,7 +252,26 @@ fn lost(operation: &'static str, error: &reqwest::Error) -> CallError {
     } else {
         (ErrorClass::Unclear, "ConnectionLost")
     };
-    failure(operation, class, code, redact(&text(error)))
+    let text = redact(&text(error));
+    let message = match way_out(error.is_connect(), &text) {
+        Some(way_out) => format!("{text} ({way_out})"),
+        None => text,
+    };
+    failure(operation, class, code, message)
+}
+
+/// What can be done about a connection that fails, where its text tells why.
+fn way_out(is_connect: bool, text: &str) -> Option<&'static str> {
+    let holds = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
+    if holds(&["InvalidContentType", "corrupt message"]) {
+        return Some("the server does not speak TLS here: set ARGOCD_OPTS=--plaintext, or correct the port in ARGOCD_SERVER");
+    }
+    if holds(&["invalid peer certificate", "UnknownIssuer", "certificate"]) {
+        return Some(
+            "the server's certificate is not trusted: name its authority with --server-crt FILE in ARGOCD_OPTS, or set ARGOCD_OPTS=--insecure",
+        );
+    }
+    is_connect.then_some("is the address in ARGOCD_SERVER right, and reachable from here?")
 }
 
 /// Headers of every request. Values are marked, so that they do not show in debug forms.

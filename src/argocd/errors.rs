@@ -40,7 +40,7 @@ impl Answer<'_> {
             Ok(body) => {
                 let message = if body.message.is_empty() { body.error } else { body.message };
                 let class = self.class(&message, body.code);
-                self.call_error(class, name(body.code, self.status), &hinted(&message))
+                self.call_error(class, name(body.code, self.status), &hinted(class, &message))
             }
             Err(_) => self.foreign(),
         }
@@ -118,8 +118,10 @@ impl Answer<'_> {
 }
 
 /// What people can do about trouble whose text does not say it.
-fn hinted(message: &str) -> String {
-    let hint = if message.contains("argocd-k8s-auth") {
+fn hinted(class: ErrorClass, message: &str) -> String {
+    let hint = if class == ErrorClass::Credentials {
+        "Argo CD does not accept the token in ARGOCD_AUTH_TOKEN: make a new one"
+    } else if message.contains("argocd-k8s-auth") {
         "Argo CD has no AWS identity that reaches the cluster: check the role of argocd-server's pods, and roleARN"
     } else if message.contains("asked for the client to provide credentials") {
         "the cluster refuses Argo CD: its access entry is missing or not yet effective, or is for another role"
@@ -246,7 +248,9 @@ mod tests {
         assert_eq!(error("CreateCluster", 429, &body("too many requests", 8)).class, Throttled);
         assert_eq!(error("CreateCluster", 503, &body("unavailable", 14)).class, Unclear);
         assert_eq!(error("CreateCluster", 401, &body("Unauthorized", 16)).class, NotYet, "old versions: the cluster's");
-        assert_eq!(error("ListClusters", 401, &body("Unauthorized", 16)).class, Credentials);
+        let unauthorized = error("ListClusters", 401, &body("Unauthorized", 16));
+        assert_eq!(unauthorized.class, Credentials);
+        assert!(unauthorized.message.contains("ARGOCD_AUTH_TOKEN"), "{unauthorized}");
     }
 
     #[test]

@@ -147,9 +147,11 @@ fn credentials(error: &(dyn Error + 'static)) -> Option<CallError> {
     let text = text(error);
     let cause = chain(error).find_map(<dyn Error>::downcast_ref::<CredentialsError>);
     let (class, code) = match cause {
-        Some(cause) if never_connected(cause) => (ErrorClass::NotYet, "Unreachable"),
+        Some(cause) if never_connected(cause) && !text.contains("IMDS") => (ErrorClass::NotYet, "Unreachable"),
         Some(_) if text.contains("expired") => (ErrorClass::Credentials, "ExpiredToken"),
         Some(CredentialsError::CredentialsNotLoaded(_)) => (ErrorClass::Credentials, "NoCredentials"),
+        // The machine's metadata is asked last, when nothing else had any.
+        Some(_) if text.contains("IMDS") => (ErrorClass::Credentials, "NoCredentials"),
         Some(_) => (ErrorClass::Credentials, "InvalidCredentials"),
         // The SDK has no types for these two.
         None if text.contains("no identity resolver") => (ErrorClass::Credentials, "NoCredentials"),

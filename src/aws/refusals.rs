@@ -6,13 +6,15 @@ use super::identity::Refusal;
 use super::sessions::Caller;
 use crate::state::file::RoleUsed;
 
-/// The base credentials do not work, or STS could not be asked with them.
-pub(super) fn of_caller(error: CallError) -> CallError {
+/// The base credentials do not work, or STS could not be asked with them. `profile` is what there is to be said of the
+/// profile in use, where no credentials were found.
+pub(super) fn of_caller(error: CallError, profile: &str) -> CallError {
+    let never_asked = error.operation == "credentials";
     let (code, hint) = match (error.code.as_str(), error.class) {
-        ("NoCredentials", _) => (
-            "NoCredentials",
-            "no AWS credentials were found: set AWS_PROFILE, sign in with `aws sso login`, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-        ),
+        ("NoCredentials", _) => {
+            let message = format!("no AWS credentials found ({}): {SIGN_IN}", missing(&error.message, profile));
+            return CallError { class: ErrorClass::Credentials, message, ..error };
+        }
         ("ExpiredToken" | "ExpiredTokenException" | "RequestExpired", _) => {
             ("ExpiredToken", "the AWS credentials have expired: get new ones, for instance with `aws sso login`")
         }
@@ -20,6 +22,11 @@ pub(super) fn of_caller(error: CallError) -> CallError {
             ("Unreachable", "STS could not be reached: check the network, proxies and AWS_ENDPOINT_URL")
         }
         (_, ErrorClass::Throttled) => return error,
+        (_, _) if never_asked => {
+            let message =
+                format!("the AWS credentials could not be loaded ({}): {SIGN_IN}", error.message.trim_end_matches([':', ' ']));
+            return CallError { class: ErrorClass::Credentials, message, ..error };
+        }
         (code, _) => {
             let message = format!("AWS does not accept the credentials: {}", error.message);
             return CallError { class: ErrorClass::Credentials, code: code.to_owned(), message, ..error };
@@ -27,6 +34,20 @@ pub(super) fn of_caller(error: CallError) -> CallError {
     };
     let message = if error.message.is_empty() { hint.to_owned() } else { format!("{hint} ({})", error.message) };
     CallError { class: ErrorClass::Credentials, code: code.to_owned(), message, ..error }
+}
+
+/// The ways to credentials.
+const SIGN_IN: &str = "set AWS_PROFILE, sign in with `aws sso login`, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
+
+/// What is missing. The SDK lists everything that it has tried; only a profile that another one names is not said otherwise.
+fn missing(message: &str, profile: &str) -> String {
+    let referenced = message.split_once("could not find source profile ").map(|(_, rest)| rest);
+    match referenced.and_then(|rest| rest.lines().next()).and_then(|rest| rest.split_once(" referenced from ")) {
+        Some((missing, by)) if !by.starts_with("the root profile") => {
+            format!("the profile `{}` refers to the profile `{missing}`, which does not exist", by.trim_end_matches(')'))
+        }
+        _ => profile.to_owned(),
+    }
 }
 
 /// Whether STS refused the role itself, and not the credentials with which it was asked.
@@ -81,5 +102,36 @@ pub(super) fn of_account(role: Option<&RoleUsed>, account: &str, caller: &Caller
                 "write an IAMRoleSelector, or set roleName or roleArn under accounts.{account} in fleetctl.yaml, or use credentials of account {account}"
             ),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(operation: &'static str, code: &str, message: &str) -> String {
+        let (code, message) = (code.to_owned(), message.to_owned());
+        let class = ErrorClass::Credentials;
+        of_caller(CallError { service: "sts", operation, class, code, message, request_id: None }, "nothing is set").message
+    }
+
+    #[test]
+    fn only_what_aws_was_asked_is_blamed_on_aws() {
+        let attempted = "no credentials found in chain. Attempted:\n  Profile: profile `nope` was not defined: could not find source profile nope referenced from c\n  Other: x";
+        let root = attempted.replace("from c", "from the root profile");
+        let lines = [
+            told("credentials", "NoCredentials", "no credentials found in chain"),
+            told("credentials", "NoCredentials", attempted),
+            told("credentials", "NoCredentials", &root),
+            told("credentials", "InvalidCredentials", "failed to load the cached SSO token"),
+            told("GetCallerIdentity", "InvalidClientTokenId", "the token is invalid"),
+        ];
+        insta::assert_snapshot!(lines.join("\n"), @"
+        no AWS credentials found (nothing is set): set AWS_PROFILE, sign in with `aws sso login`, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
+        no AWS credentials found (the profile `c` refers to the profile `nope`, which does not exist): set AWS_PROFILE, sign in with `aws sso login`, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
+        no AWS credentials found (nothing is set): set AWS_PROFILE, sign in with `aws sso login`, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
+        the AWS credentials could not be loaded (failed to load the cached SSO token): set AWS_PROFILE, sign in with `aws sso login`, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
+        AWS does not accept the credentials: the token is invalid
+        ");
     }
 }

@@ -6,7 +6,7 @@ use super::cloud::{Cloud, Readers, Writers};
 use super::error::CallError;
 use super::identity::{AccountSettings, Refusal};
 use super::limits::Limits;
-use super::{arn, clients, refusals};
+use super::{arn, clients, profile, refusals};
 use crate::state::file::RoleUsed;
 use aws_config::identity::IdentityCache;
 use aws_config::sts::AssumeRoleProvider;
@@ -131,7 +131,16 @@ impl Sessions {
     /// [`super::error::ErrorClass::Credentials`] and the code says what is wrong: `NoCredentials`, `ExpiredToken`, `Unreachable`, or
     /// STS's own.
     pub async fn caller(&self) -> Result<Caller, CallError> {
-        self.caller.get_or_try_init(|| async { identity(&self.sts_base()).await.map_err(refusals::of_caller) }).await.cloned()
+        let ask = || async {
+            match identity(&self.sts_base()).await {
+                Ok(caller) => {
+                    tracing::info!(arn = caller.arn, "caller");
+                    Ok(caller)
+                }
+                Err(error) => Err(refused(error).await),
+            }
+        };
+        self.caller.get_or_try_init(ask).await.cloned()
     }
 
     /// Readers and writers for an account and region, through a role or with the base credentials, after STS has
@@ -206,13 +215,16 @@ impl Sessions {
         let provider = SharedCredentialsProvider::new(provider.configure(&self.base).build().await);
         let config = self.base.to_builder().region(region).credentials_provider(provider).build();
         match identity(&config).await {
-            Ok(caller) => Ok(Arc::new(Session { config, caller })),
+            Ok(caller) => {
+                tracing::info!(role = key.role.arn, session = key.name, sts_region = key.sts_region, "assumed");
+                Ok(Arc::new(Session { config, caller }))
+            }
             Err(error) if refusals::is_of_role(&error) => {
                 let caller = self.caller().await.ok();
                 Err(refusals::of_role(&key.role, account, caller.as_ref(), &error).into())
             }
             // The base credentials are at fault, or the network.
-            Err(error) => Err(refusals::of_caller(error).into()),
+            Err(error) => Err(refused(error).await.into()),
         }
     }
 
@@ -242,6 +254,12 @@ impl Sessions {
         let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
         limits.entry((account.to_owned(), region.to_owned())).or_default().clone()
     }
+}
+
+/// What to say of an error of our own credentials.
+async fn refused(error: CallError) -> CallError {
+    let profile = if error.code == "NoCredentials" { profile::describe_real().await } else { String::new() };
+    refusals::of_caller(error, &profile)
 }
 
 /// An account and region that STS has confirmed.

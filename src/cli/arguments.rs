@@ -7,10 +7,10 @@ use std::path::PathBuf;
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done; nothing to do
-  1    failed
+  1    failed; refused; the answer was no
   2    changes (`plan --detailed-exitcode`)
   3    incomplete: some objects could not be read or were not reached
-  4    bad input: usage, settings, documents, definitions
+  4    bad input: usage, settings, documents, definitions; `--yes` or `--confirm` is missing
   5    the state is locked by somebody else
   6    no credentials, or the wrong account
   130  interrupted";
@@ -337,10 +337,10 @@ mod tests {
 
         Exit codes:
           0    done; nothing to do
-          1    failed
+          1    failed; refused; the answer was no
           2    changes (`plan --detailed-exitcode`)
           3    incomplete: some objects could not be read or were not reached
-          4    bad input: usage, settings, documents, definitions
+          4    bad input: usage, settings, documents, definitions; `--yes` or `--confirm` is missing
           5    the state is locked by somebody else
           6    no credentials, or the wrong account
           130  interrupted

@@ -89,7 +89,7 @@ impl Environment {
 
     /// Who runs this process, as the lock of a state names them.
     pub fn holder(&self, command: &str) -> Holder {
-        let user = self.get(USER).or(self.get(LOGNAME)).unwrap_or("unknown");
+        let user = self.get(USER).or(self.get(LOGNAME)).unwrap_or_default();
         Holder { pid: std::process::id(), host: self.host(), user: user.to_owned(), command: command.to_owned() }
     }
 
@@ -125,6 +125,12 @@ mod tests {
     fn debug_output_holds_no_values() {
         let environment = Environment::of(&[(ARGOCD_AUTH_TOKEN, "secret-token")]);
         assert_eq!(format!("{environment:?}"), r#"{"ARGOCD_AUTH_TOKEN"}"#);
+    }
+
+    #[test]
+    fn a_user_that_is_not_known_is_not_named() {
+        assert_eq!(Environment::default().holder("apply").user, "");
+        assert_eq!(Environment::of(&[(LOGNAME, "me")]).holder("apply").user, "me");
     }
 
     #[test]

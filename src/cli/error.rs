@@ -166,6 +166,9 @@ mod tests {
         assert_eq!(CliError::from(locked).exit_code(), 5);
         assert_eq!(CliError::from(EngineError::Identity("no".into())).exit_code(), 6);
         assert_eq!(CliError::Usage("no".into()).exit_code(), 4);
+        assert_eq!(CliError::NeedsConfirmation("apply needs --yes".into()).exit_code(), 4);
+        assert_eq!(CliError::from(EngineError::NotConfirmed(vec!["a".into()])).exit_code(), 4);
+        assert_eq!(CliError::Declined("apply").exit_code(), 1);
         let several = CliError::join(vec![CliError::Usage("no".into()), EngineError::ArgoCd("no".into()).into()]);
         assert_eq!((several.exit_code(), several.code()), (1, "argocd"));
     }

@@ -33,7 +33,10 @@ fn header(header: &Header, style: Style, lines: &mut Vec<String>) {
     lines.push(style.paint(Look::Bold, clean(header.instance.as_str())));
     lines.push(format!("  caller       {}", clean(&header.caller)));
     lines.extend(header.targets.iter().map(|place| format!("  target       {}", target(place))));
-    lines.push(format!("  definitions  {}", definitions(&header.definitions)));
+    // A state that was never applied knows of none.
+    if !header.definitions.hash.is_empty() {
+        lines.push(format!("  definitions  {}", definitions(&header.definitions)));
+    }
     if let Some((recorded, now)) = &header.definitions_changed {
         let text = format!("the definitions have changed: {} → {}", definitions(recorded), definitions(now));
         lines.push(format!("  {}", style.paint(Look::Yellow, text)));
@@ -184,7 +187,16 @@ fn summary(plan: &Plan) -> String {
         (summary.none.saturating_sub(waiting), "unchanged"),
     ];
     let counted = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
-    format!("Plan: {}.", counted.collect::<Vec<_>>().join(", "))
+    format!("Plan: {}{}.", counted.collect::<Vec<_>>().join(", "), not_reached(plan))
+}
+
+/// `; 1 of them will not be reached: no Argo CD server is configured`.
+fn not_reached(plan: &Plan) -> String {
+    let reasons: Vec<&str> = plan.changes.iter().filter_map(Change::not_reached).collect();
+    let Some(first) = reasons.first() else { return String::new() };
+    // The way out stands beside the object.
+    let why = first.split([':', '(']).next().unwrap_or(first).trim_end();
+    format!("; {} of them will not be reached: {}", reasons.len(), clean(why))
 }
 
 /// Whether there is more to do than to wait.
@@ -318,6 +330,15 @@ mod tests {
         let mut open = nothing;
         open.open_calls.push("CreateVpc".into());
         assert!(text(&open, 0).ends_with("\n\nPlan: 1 to look up, 1 unchanged.\n"));
+    }
+
+    #[test]
+    fn the_last_line_says_what_will_not_be_reached() {
+        let mut secret = change(Action::Create, "eks/argocdSecret", "Secret");
+        secret.reason = Some("will not be reached: no Argo CD server is configured: set ARGOCD_SERVER".into());
+        let plan = plan(vec![change(Action::Create, "vpc/vpc", "VPC"), secret]);
+        let last = "\n\nPlan: 2 to create; 1 of them will not be reached: no Argo CD server is configured.\n";
+        assert!(text(&plan, 0).ends_with(last), "{}", text(&plan, 0));
     }
 
     #[test]

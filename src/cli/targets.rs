@@ -8,6 +8,7 @@ use super::project::has_errors;
 use crate::graph::definition::is_definition;
 use crate::graph::diagnostic::{Diagnostic, closest};
 use crate::graph::yaml::Node;
+use crate::state::error::StateError;
 use crate::state::file::InstanceKey;
 use std::path::{Path, PathBuf};
 
@@ -16,8 +17,8 @@ use std::path::{Path, PathBuf};
 pub struct Recorded {
     /// Those whose state can be read.
     pub keys: Vec<InstanceKey>,
-    /// Keys in the store of states that cannot be read.
-    pub unreadable: Vec<String>,
+    /// Keys in the store of states that cannot be read, and why.
+    pub unreadable: Vec<(String, StateError)>,
     /// What people know the store by.
     pub store: String,
 }
@@ -25,13 +26,23 @@ pub struct Recorded {
 impl Recorded {
     /// Whether there is a state of this instance, readable or not.
     fn has(&self, key: &InstanceKey) -> bool {
-        self.keys.contains(key) || self.unreadable.contains(&key.store_key())
+        self.keys.contains(key) || self.unreadable.iter().any(|(unreadable, _)| *unreadable == key.store_key())
+    }
+
+    /// What is wrong with the state of an instance that KIND/NAME names, taken out.
+    fn take_unreadable(&mut self, text: &str, namespace: Option<&str>) -> Option<StateError> {
+        let is_meant = |key: &str| {
+            let is_there = |namespace: &str| key.strip_prefix(namespace).is_some_and(|rest| rest.starts_with('/'));
+            is_key_of(key, text) && namespace.is_none_or(is_there)
+        };
+        let at = self.unreadable.iter().position(|(key, _)| is_meant(key))?;
+        Some(self.unreadable.remove(at).1)
     }
 }
 
 /// The keys of the instances that the command line names. Documents are read for their names alone: the state knows the
 /// rest, so that definitions that have changed or gone do not matter.
-pub async fn keys(arguments: &Destroy, recorded: &Recorded) -> Result<Vec<InstanceKey>, CliError> {
+pub async fn keys(arguments: &Destroy, recorded: &mut Recorded) -> Result<Vec<InstanceKey>, CliError> {
     let (paths, names): (Vec<&PathBuf>, Vec<&PathBuf>) = arguments.targets.iter().partition(|target| is_path(target));
     let paths: Vec<PathBuf> = paths.into_iter().chain(&arguments.file).cloned().collect();
     let mut keys = Vec::new();
@@ -49,7 +60,7 @@ pub async fn keys(arguments: &Destroy, recorded: &Recorded) -> Result<Vec<Instan
 fn is_path(target: &Path) -> bool {
     let text = target.to_string_lossy();
     let has_suffix = target.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
-    text == "-" || target.exists() || has_suffix || text.matches('/').count() != 1
+    text == "-" || target.exists() || has_suffix || text.matches('/').count() > 1
 }
 
 /// The instances among documents.
@@ -79,15 +90,23 @@ fn key(document: &Node) -> Option<InstanceKey> {
 }
 
 /// The recorded instance that KIND/NAME names.
-fn by_name(text: &str, namespace: Option<&str>, recorded: &Recorded) -> Result<InstanceKey, CliError> {
-    let found = matching(text, namespace, &recorded.keys);
-    match found.as_slice() {
+fn by_name(text: &str, namespace: Option<&str>, recorded: &mut Recorded) -> Result<InstanceKey, CliError> {
+    if matching(text, namespace, &recorded.keys).is_empty()
+        && let Some(error) = recorded.take_unreadable(text, namespace)
+    {
+        return Err(error.into());
+    }
+    match matching(text, namespace, &recorded.keys).as_slice() {
         [key] => Ok((*key).clone()),
-        [] => {
-            let names: Vec<_> = recorded.keys.iter().map(|key| format!("{}/{}", key.kind, key.name)).collect();
-            let hint = closest(text, names.iter().map(String::as_str)).map(|name| format!("; did you mean `{name}`?"));
-            Err(CliError::Usage(format!("{}{}", not_recorded(text, &recorded.store), hint.unwrap_or_default())))
-        }
+        [] => Err(CliError::Usage(match (namespace, matching(text, None, &recorded.keys).as_slice()) {
+            (Some(namespace), [key, ..]) => {
+                format!("{text} is not recorded in namespace {namespace}, but in namespace {}", key.namespace)
+            }
+            _ => {
+                let names: Vec<_> = recorded.keys.iter().map(|key| (key.kind.as_str(), key.name.as_str())).collect();
+                unknown(text, &names, &recorded.store)
+            }
+        })),
         several => {
             let lines: Vec<_> =
                 several.iter().map(|key| format!("  {}/{} --namespace {}", key.kind, key.name, key.namespace)).collect();
@@ -105,8 +124,28 @@ fn matching<'a>(text: &str, namespace: Option<&str>, recorded: &'a [InstanceKey]
     recorded.iter().filter(is_meant).collect()
 }
 
+/// Whether a key in the store is that of the instance that KIND/NAME names, in whatever namespace.
+pub fn is_key_of(key: &str, text: &str) -> bool {
+    let (Some((_, file)), Some((kind, name))) = (key.split_once('/'), text.split_once('/')) else { return false };
+    let stem = file.strip_suffix(".json").and_then(|stem| stem.split_once('.'));
+    stem.is_some_and(|(its_kind, its_name)| its_kind.eq_ignore_ascii_case(kind) && its_name == name)
+}
+
+/// What is said of a name that no state knows, given the kinds and names that are recorded.
+pub fn unknown(text: &str, recorded: &[(&str, &str)], store: &str) -> String {
+    let names: Vec<_> = recorded.iter().map(|(kind, name)| format!("{kind}/{name}")).collect();
+    let (said, near) = if text.contains('/') {
+        (not_recorded(text, store), closest(text, names.iter().map(String::as_str)).map(ToOwned::to_owned))
+    } else {
+        let near = closest(text, recorded.iter().map(|(_, name)| *name));
+        let whole = recorded.iter().find(|(_, name)| Some(*name) == near).map(|(kind, name)| format!("{kind}/{name}"));
+        (format!("`{text}` names no instance: use KIND/NAME"), whole)
+    };
+    format!("{said}{}", near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())
+}
+
 /// What is said of an instance that no state knows.
-pub fn not_recorded(instance: &str, store: &str) -> String {
+fn not_recorded(instance: &str, store: &str) -> String {
     format!("nothing is recorded of {instance} in {store}")
 }
 
@@ -128,8 +167,10 @@ mod tests {
     #[test]
     fn names_are_found_or_explained() {
         let keys = vec![recorded("argocd", "one"), recorded("argocd", "two"), recorded("other", "two")];
-        let all = Recorded { keys, unreadable: Vec::new(), store: "./state".into() };
-        let find = |text, namespace| match by_name(text, namespace, &all) {
+        let damaged = "argocd/EksCluster.three.json".to_owned();
+        let error = StateError::Damaged { key: damaged.clone(), reason: "no JSON".into() };
+        let mut all = Recorded { keys, unreadable: vec![(damaged, error)], store: "./state".into() };
+        let mut find = |text, namespace| match by_name(text, namespace, &mut all) {
             Ok(key) => key.to_string(),
             Err(error) => error.to_string(),
         };
@@ -140,6 +181,9 @@ mod tests {
             find("EksCluster/two", None),
             find("EksCluster/oen", None),
             find("EksCluster/one", Some("other")),
+            find("one", None),
+            find("EksCluster/three", Some("other")),
+            find("EksCluster/three", None),
         ];
         insta::assert_snapshot!(lines.join("\n"), @"
         EksCluster/one in namespace argocd
@@ -149,7 +193,10 @@ mod tests {
           EksCluster/two --namespace argocd
           EksCluster/two --namespace other
         nothing is recorded of EksCluster/oen in ./state; did you mean `EksCluster/one`?
-        nothing is recorded of EksCluster/one in ./state; did you mean `EksCluster/one`?
+        EksCluster/one is not recorded in namespace other, but in namespace argocd
+        `one` names no instance: use KIND/NAME; did you mean `EksCluster/one`?
+        nothing is recorded of EksCluster/three in ./state; did you mean `EksCluster/two`?
+        argocd/EksCluster.three.json is damaged: no JSON
         ");
     }
 
@@ -168,6 +215,6 @@ mod tests {
     fn paths_are_told_from_names() {
         let is_path = |text: &str| is_path(Path::new(text));
         assert!(is_path("-") && is_path("cluster.yaml") && is_path("missing/cluster.yaml") && is_path("src/cli"));
-        assert!(!is_path("EksCluster/one"));
+        assert!(!is_path("EksCluster/one") && !is_path("one"));
     }
 }

@@ -106,13 +106,14 @@ impl Engine {
         super::destroy::open(self, key).await
     }
 
-    /// What is recorded, without any call; and what is wrong with the states that cannot be read.
+    /// What is recorded of every instance for which anything was ever done, without any call; and what is wrong with the states that cannot be read.
     pub async fn status(&self) -> Result<(Vec<InstanceStatus>, Vec<StateError>), EngineError> {
         let mut statuses = Vec::new();
         let mut unreadable = Vec::new();
         for (_, state) in session::read_each(self.store.as_ref()).await? {
             match state {
-                Ok(state) => statuses.push(status::of(&state)),
+                Ok(state) if status::is_used(&state) => statuses.push(status::of(&state)),
+                Ok(_) => {}
                 Err(error) => unreadable.push(error),
             }
         }

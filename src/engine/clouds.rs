@@ -24,6 +24,8 @@ pub(super) async fn target(
 /// Credentials that do not work end with another exit code than a network that does not.
 pub(super) fn caller_error(error: CallError) -> EngineError {
     match error.class {
+        // Without credentials nobody was asked: there is no call to name.
+        ErrorClass::Credentials if error.operation == "credentials" => EngineError::Identity(error.message),
         ErrorClass::Credentials | ErrorClass::Denied => EngineError::Identity(error.to_string()),
         _ => EngineError::Read(error),
     }

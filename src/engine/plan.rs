@@ -193,6 +193,13 @@ impl Change {
             unread: false,
         }
     }
+
+    /// Why a run will not reach it, if it is known that it will not: there is no Argo CD to register with.
+    pub fn not_reached(&self) -> Option<&str> {
+        let reason = self.reason.as_deref()?;
+        let known = ["will not be reached: ", "it cannot be removed from Argo CD: "];
+        known.into_iter().find_map(|beginning| reason.strip_prefix(beginning))
+    }
 }
 
 impl Plan {

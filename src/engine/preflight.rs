@@ -26,9 +26,7 @@ pub(super) async fn check(work: &Work, sighting: &Sighting) -> Result<(), Engine
             marks: &item.subject.marks,
         })
         .collect();
-    let found = preflight(reader, &planned, Utc::now(), lasts(&sighting.items, changes))
-        .await
-        .map_err(|error| EngineError::ArgoCd(error.to_string()))?;
+    let found = preflight(reader, &planned, Utc::now(), lasts(&sighting.items, changes)).await.map_err(EngineError::of_read)?;
     let fatal: Vec<_> = found.problems.into_iter().filter(|problem| problem.fatal).map(|problem| problem.text).collect();
     if fatal.is_empty() { Ok(()) } else { Err(EngineError::ArgoCd(fatal.join("; "))) }
 }

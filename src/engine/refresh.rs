@@ -35,7 +35,12 @@ pub(super) struct Wanted {
 
 /// Looks at every resource of the graph.
 pub(super) async fn refresh(wanted: &[Wanted], patience: Patience<'_>) -> Result<BTreeMap<NodeIndex, Seen>, EngineError> {
-    stream::iter(wanted).map(|one| see(one, patience)).buffer_unordered(CONCURRENT).map_err(EngineError::Read).try_collect().await
+    stream::iter(wanted)
+        .map(|one| see(one, patience))
+        .buffer_unordered(CONCURRENT)
+        .map_err(EngineError::of_read)
+        .try_collect()
+        .await
 }
 
 async fn see(wanted: &Wanted, patience: Patience<'_>) -> Result<(NodeIndex, Seen), CallError> {
@@ -70,7 +75,7 @@ pub(super) async fn refresh_orphans(doomed: &[Doomed], patience: Patience<'_>) -
             Ok(Orphan { record: record.clone(), observed, unreachable: unreachable.clone() })
         })
         .buffered(CONCURRENT)
-        .map_err(EngineError::Read)
+        .map_err(EngineError::of_read)
         .try_collect()
         .await
 }

@@ -103,7 +103,7 @@ pub struct NotReached {
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The documents cannot be carried out as they are.
-    #[error("{} problem(s) in the documents", .0.len())]
+    #[error("{} in the documents", counted(.0.len(), "problem"))]
     Documents(Vec<crate::graph::diagnostic::Diagnostic>),
     /// State.
     #[error(transparent)]
@@ -118,7 +118,7 @@ pub enum EngineError {
     #[error("{0}")]
     Read(crate::aws::error::CallError),
     /// The plan holds changes that are refused; nothing was changed.
-    #[error("{} change(s) refused; nothing was changed", .0.summary.refused)]
+    #[error("{} refused; nothing was changed", counted(.0.summary.refused, "change"))]
     Refused(Box<Plan>),
     /// Removals or replacements that ask to be confirmed by name; nothing was changed.
     #[error("not confirmed by name: {}; nothing was changed", .0.join(", "))]
@@ -135,22 +135,34 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// A read that failed and on which everything depends.
+    pub(super) fn of_read(error: crate::aws::error::CallError) -> Self {
+        match error.service {
+            "argocd" => Self::ArgoCd(format!("{}: {}: {}", error.operation, error.code, error.message)),
+            _ => Self::Read(error),
+        }
+    }
+
     /// The exit code of DESIGN section 8.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Documents(_) | Self::Selector(_) => 4,
+            Self::Documents(_) | Self::Selector(_) | Self::NotConfirmed(_) => 4,
             Self::State(StateError::Locked { .. }) => 5,
             Self::Identity(_) => 6,
             Self::Read(error) if error.class == crate::aws::error::ErrorClass::Credentials => 6,
             Self::State(_)
             | Self::Read(_)
             | Self::Refused(_)
-            | Self::NotConfirmed(_)
             | Self::Unresolved(_)
             | Self::ArgoCd(_)
             | Self::PlanOutOfDate(_) => 1,
         }
     }
+}
+
+/// `1 change`, `2 changes`.
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// What `status` says of one instance.
@@ -188,4 +200,30 @@ pub struct ResourceStatus {
     /// The key.
     #[serde(skip)]
     pub identity: Identity,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aws::error::{CallError, ErrorClass};
+
+    #[test]
+    fn credentials_of_argo_cd_are_not_those_of_aws() {
+        let refused = |service| CallError {
+            service,
+            operation: "ListClusters",
+            class: ErrorClass::Credentials,
+            code: "Unauthenticated".into(),
+            message: "invalid session".into(),
+            request_id: None,
+        };
+        let of_argocd = EngineError::of_read(refused("argocd"));
+        assert_eq!((of_argocd.exit_code(), EngineError::of_read(refused("eks")).exit_code()), (1, 6));
+        assert_eq!(of_argocd.to_string(), "Argo CD: ListClusters: Unauthenticated: invalid session");
+    }
+
+    #[test]
+    fn counts_are_read_as_they_are_spoken() {
+        assert_eq!([counted(1, "change"), counted(2, "change")], ["1 change", "2 changes"]);
+    }
 }

@@ -4,6 +4,12 @@ use super::report::{InstanceStatus, ResourceStatus};
 use crate::state::file::{Phase, StateFile};
 use serde_json::json;
 
+/// Whether a state was ever used. One is made with the first lock, before anything is known of what will be done.
+pub(super) fn is_used(state: &StateFile) -> bool {
+    let StateFile { definitions, last_entry, resources, open, .. } = state;
+    definitions.is_some() || *last_entry > 0 || !resources.is_empty() || !open.is_empty()
+}
+
 /// What the state says of an instance. No call is made: the values are those of the last run.
 pub(super) fn of(state: &StateFile) -> InstanceStatus {
     let word = word(state);
@@ -45,4 +51,21 @@ fn word(state: &StateFile) -> &'static str {
         return "ACTIVE";
     }
     "IN_PROGRESS"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::file::InstanceKey;
+
+    #[test]
+    fn a_state_that_was_only_locked_is_not_used() {
+        let text = |text: &str| text.to_owned();
+        let (api_version, kind) = (text("kro.run/v1alpha1"), text("EksCluster"));
+        let mut state = StateFile::new(InstanceKey { api_version, kind, namespace: text("argocd"), name: text("one") });
+        assert!(!is_used(&state));
+        state.last_entry = 1;
+        assert!(is_used(&state));
+        assert_eq!(of(&state).state, "DELETED");
+    }
 }

@@ -239,14 +239,20 @@ impl Recorder {
         loop {
             let permit = self.begin(call).await?;
             let entry = permit.entry();
+            let (operation, address) = (call.operation, call.subject.address.as_str());
+            tracing::info!(entry, operation, address, "begin");
             let sent = make(permit);
             match sent.await {
                 Ok(reply) => {
+                    tracing::info!(entry, operation, address, outcome = "succeeded", "end");
                     let (record, done) = finish(reply);
                     self.journal.end(entry, Outcome::Succeeded, record).await?;
                     return Ok(done);
                 }
-                Err(error) if !error.is_definite() => return Err(StepError::Unclear(error)),
+                Err(error) if !error.is_definite() => {
+                    tracing::info!(entry, operation, address, outcome = "unclear", code = error.code, "end");
+                    return Err(StepError::Unclear(error));
+                }
                 Err(error) => self.refused(call, entry, error, &mut attempts).await?,
             }
         }
@@ -261,6 +267,9 @@ impl Recorder {
 
     /// Ends the entry of a refused call, and waits until it is time for the next attempt.
     async fn refused(&self, call: &Call<'_>, entry: u64, error: CallError, attempts: &mut Attempts) -> Result<(), StepError> {
+        // The message stays out of the log: the report shows it, and it may quote what was sent.
+        let (operation, address) = (call.operation, call.subject.address.as_str());
+        tracing::info!(entry, operation, address, outcome = "refused", code = error.code, "end");
         let outcome = Outcome::Refused { code: error.code.clone(), message: error.message.clone() };
         self.journal.end(entry, outcome, None).await?;
         let Some(delay) = attempts.refused(self.answer(call, error.class)) else { return Err(StepError::Refused(error)) };

@@ -98,6 +98,14 @@ pub enum StateError {
 }
 
 impl StateError {
+    /// The key in the store of the state that cannot be read.
+    pub fn key(&self) -> Option<&str> {
+        match self {
+            Self::NewerVersion { key, .. } | Self::Damaged { key, .. } | Self::OtherInstance { key, .. } => Some(key),
+            _ => None,
+        }
+    }
+
     /// A damaged object with the reason and the way out.
     pub(super) fn damaged(key: &str, reason: impl std::fmt::Display, way_out: &str) -> Self {
         Self::Damaged { key: key.to_owned(), reason: format!("{reason}. {way_out}") }

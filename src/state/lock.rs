@@ -20,7 +20,7 @@ pub struct Holder {
     pub pid: u32,
     /// Host name.
     pub host: String,
-    /// User name.
+    /// User name; empty if it is not known.
     pub user: String,
     /// The command line, without secrets.
     pub command: String,
@@ -47,7 +47,8 @@ impl std::fmt::Display for Holding {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Holder { pid, host, user, command } = &self.holder;
         let since = self.since.to_rfc3339_opts(SecondsFormat::Secs, true);
-        write!(formatter, "process {pid} of {user} on {host} since {since}: {command}")
+        let of_user = if user.is_empty() { String::new() } else { format!(" of {user}") };
+        write!(formatter, "process {pid}{of_user} on {host} since {since}: {command}")
     }
 }
 

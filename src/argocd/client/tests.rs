@@ -199,6 +199,28 @@ async fn a_server_that_is_not_there_is_definite() {
     let error = writer.create_cluster(permit().await, &cluster()).await.unwrap_err();
     assert_eq!((error.class, error.code.as_str()), (ErrorClass::NotYet, "Unreachable"), "{error}");
     assert!(!error.to_string().contains("secret-token"));
+    assert!(error.message.contains("ARGOCD_SERVER"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_without_tls_leads_to_plaintext() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+    });
+    let (_, writer) = connect(&ArgoCdSettings::parse(&address, "token", "").unwrap()).unwrap();
+    let error = writer.create_cluster(permit().await, &cluster()).await.unwrap_err();
+    assert!(error.message.contains("ARGOCD_OPTS=--plaintext"), "{error}");
+}
+
+#[test]
+fn a_failed_connection_has_a_way_out() {
+    let certificate = way_out(true, "invalid peer certificate: UnknownIssuer").unwrap();
+    assert!(certificate.contains("--server-crt") && certificate.contains("--insecure"));
+    assert!(way_out(true, "tcp connect error").unwrap().contains("ARGOCD_SERVER"));
+    assert_eq!(way_out(false, "connection reset"), None);
 }
 
 #[tokio::test]

@@ -16,8 +16,12 @@ use futures::future::join_all;
 /// Plans from the state, shows, asks and carries out, all instances side by side.
 pub(super) async fn run(context: &Context, arguments: &Destroy) -> Result<u8, CliError> {
     let store = launch::store(context);
-    let recorded = recorded(context, &*store).await?;
-    let keys = targets::keys(arguments, &recorded).await?;
+    let mut recorded = recorded(&*store).await?;
+    let keys = targets::keys(arguments, &mut recorded).await?;
+    // One that is to be destroyed is named when it is opened.
+    for (_, error) in recorded.unreadable.iter().filter(|(key, _)| !keys.iter().any(|named| named.store_key() == *key)) {
+        context.printer.failure(&format!("warning: {error}"));
+    }
     let progress = Progress::new(&context.printer);
     let carry_out = CarryOut { context, command: "destroy", progress, carry_on: context.command_line.clone() };
     carry_out.can_be_answered()?;
@@ -35,16 +39,13 @@ pub(super) async fn run(context: &Context, arguments: &Destroy) -> Result<u8, Cl
     carry_out.run(runs, &stop).await
 }
 
-/// What is recorded. A state that cannot be read is named, and does not keep others from being destroyed.
-async fn recorded(context: &Context, store: &dyn Store) -> Result<Recorded, CliError> {
+/// What is recorded. A state that cannot be read does not keep others from being destroyed.
+async fn recorded(store: &dyn Store) -> Result<Recorded, CliError> {
     let mut recorded = Recorded { keys: Vec::new(), unreadable: Vec::new(), store: store.name() };
     for (key, state) in read_each(store).await? {
         match state {
             Ok(state) => recorded.keys.push(state.instance),
-            Err(error) => {
-                context.printer.failure(&format!("warning: {error}"));
-                recorded.unreadable.push(key);
-            }
+            Err(error) => recorded.unreadable.push((key, error)),
         }
     }
     Ok(recorded)

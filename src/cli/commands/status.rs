@@ -7,8 +7,9 @@ use crate::cli::json::{Instances, Versioned};
 use crate::cli::launch::offline_engine;
 use crate::cli::style::{Look, Style, clean};
 use crate::cli::table::table;
-use crate::cli::targets::not_recorded;
+use crate::cli::targets::{is_key_of, unknown};
 use crate::engine::report::{End, InstanceStatus};
+use crate::state::error::StateError;
 
 /// Prints what is recorded. A state that cannot be read does not hide the others.
 pub(super) async fn run(context: &Context, arguments: &Status) -> Result<u8, CliError> {
@@ -16,7 +17,7 @@ pub(super) async fn run(context: &Context, arguments: &Status) -> Result<u8, Cli
     let store = context.settings.state.value.display().to_string();
     for name in &arguments.instances {
         if !all.iter().any(|instance| is_named(instance, name)) {
-            return Err(CliError::Usage(not_recorded(name, &store)));
+            return Err(not_found(name, &all, unreadable, &store));
         }
     }
     let is_asked = |instance: &&InstanceStatus| {
@@ -30,11 +31,30 @@ pub(super) async fn run(context: &Context, arguments: &Status) -> Result<u8, Cli
     if context.printer.is_json() {
         context.printer.json(&Versioned::new(Instances { instances }));
     } else if instances.is_empty() && unreadable.is_empty() {
-        context.printer.result(&format!("Nothing is recorded in {store}."));
+        context.printer.result(&nothing(&all, arguments.namespace.as_deref(), &store));
     } else {
         context.printer.result(&render(&instances, context.printer.style()));
     }
     Ok(if unreadable.is_empty() { 0 } else { End::Incomplete.exit_code() })
+}
+
+/// Why nothing is shown of what was asked for: its state cannot be read, or there is none of that name.
+fn not_found(name: &str, all: &[InstanceStatus], unreadable: Vec<StateError>, store: &str) -> CliError {
+    if let Some(error) = unreadable.into_iter().find(|error| error.key().is_some_and(|key| is_key_of(key, name))) {
+        return error.into();
+    }
+    let names: Vec<_> = all.iter().map(|instance| (instance.kind.as_str(), instance.name.as_str())).collect();
+    CliError::Usage(unknown(name, &names, store))
+}
+
+/// What is said where there is nothing to show.
+fn nothing(all: &[InstanceStatus], namespace: Option<&str>, store: &str) -> String {
+    let Some(namespace) = namespace.filter(|_| !all.is_empty()) else { return format!("Nothing is recorded in {store}.") };
+    let mut others: Vec<&str> = all.iter().map(|instance| instance.namespace.as_str()).collect();
+    others.sort_unstable();
+    others.dedup();
+    let are = if others.len() == 1 { "There are instances in namespace" } else { "There are instances in the namespaces" };
+    clean(&format!("Nothing is recorded in namespace {namespace} in {store}. {are} {}.", others.join(", ")))
 }
 
 fn is_named(instance: &InstanceStatus, name: &str) -> bool {
@@ -112,6 +132,28 @@ mod tests {
           EksCluster/demo/vpc/natGateway1  NATGateway  nat-0123456789abcdef0  created  2027-01-15T08:00:00Z
 
         EksCluster/demo in namespace argocd: DELETED
+        ");
+    }
+
+    #[test]
+    fn what_is_not_shown_is_explained() {
+        let all = [instance()];
+        let damaged = || StateError::Damaged { key: "argocd/EksCluster.other.json".into(), reason: "no JSON".into() };
+        let lines = [
+            nothing(&[], Some("other"), "./state"),
+            nothing(&all, Some("other"), "./state"),
+            not_found("demo", &all, Vec::new(), "./state").to_string(),
+            not_found("EksCluster/dmeo", &all, Vec::new(), "./state").to_string(),
+            not_found("EksCluster/other", &all, vec![damaged()], "./state").to_string(),
+            not_found("whatever", &all, Vec::new(), "./state").to_string(),
+        ];
+        insta::assert_snapshot!(lines.join("\n"), @"
+        Nothing is recorded in ./state.
+        Nothing is recorded in namespace other in ./state. There are instances in namespace argocd.
+        `demo` names no instance: use KIND/NAME; did you mean `EksCluster/demo`?
+        nothing is recorded of EksCluster/dmeo in ./state; did you mean `EksCluster/demo`?
+        argocd/EksCluster.other.json is damaged: no JSON
+        `whatever` names no instance: use KIND/NAME
         ");
     }
 

@@ -305,7 +305,7 @@ async fn a_role_goes_after_its_policies_and_what_holds_it_is_named() {
     let Err(StepError::Refused(refused)) = Role.delete(&held.cloud, &held.recorder, &subject, &record).await else {
         panic!("refused")
     };
-    assert!(refused.message.contains("instance profile(s) eks-1"), "{refused}");
+    assert!(refused.message.contains("instance profile eks-1"), "{refused}");
     assert!(held.aws.count("DeleteRole") > 10);
 }
 

@@ -68,8 +68,9 @@ fn with_profiles(error: CallError, name: &str, profiles: &[String]) -> CallError
         return error;
     }
     let message = format!(
-        "the role {name} is still in the instance profile(s) {}, which EKS or somebody else made: take the role out of \
+        "the role {name} is still in {} {}, which EKS or somebody else made: take the role out of \
          them (RemoveRoleFromInstanceProfile) and delete again. IAM says: {}",
+        if profiles.len() == 1 { "the instance profile" } else { "the instance profiles" },
         profiles.join(", "),
         error.message
     );
@@ -87,7 +88,7 @@ mod tests {
         assert!(is_conflict(&error));
         assert_eq!(with_profiles(error.clone(), "node", &[]), error);
         let named = with_profiles(error, "node", &["eks-1".to_owned(), "eks-2".to_owned()]);
-        assert!(named.message.contains("node is still in the instance profile(s) eks-1, eks-2"), "{}", named.message);
+        assert!(named.message.contains("node is still in the instance profiles eks-1, eks-2"), "{}", named.message);
         assert!(named.message.contains("must remove roles"), "{}", named.message);
     }
 }
