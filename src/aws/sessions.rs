@@ -168,7 +168,7 @@ impl Sessions {
         if caller.account != account {
             return Err(refusals::of_account(role, account, &caller).into());
         }
-        let target = Arc::new(self.build(account, region, role, &config, caller));
+        let target = Arc::new(self.build(account, region, &config, caller));
         Ok(Arc::clone(self.targets().entry(target_key).or_insert(target)))
     }
 
@@ -228,7 +228,7 @@ impl Sessions {
         }
     }
 
-    fn build(&self, account: &str, region: &str, role: Option<&RoleUsed>, config: &SdkConfig, caller: Caller) -> Target {
+    fn build(&self, account: &str, region: &str, config: &SdkConfig, caller: Caller) -> Target {
         let config = config.to_builder().region(Region::new(region.to_owned())).build();
         let place = format!("{account}-{region}");
         let limits = self.limits(account, region);
@@ -242,7 +242,6 @@ impl Sessions {
         Target {
             account: account.to_owned(),
             region: region.to_owned(),
-            role: role.cloned(),
             caller,
             cloud: Cloud { readers, writers },
             facts: OnceCell::new(),
@@ -269,8 +268,6 @@ pub struct Target {
     pub account: String,
     /// The region.
     pub region: String,
-    /// The role that reaches it; `None` for the caller's own credentials.
-    pub role: Option<RoleUsed>,
     /// Who we are there.
     pub caller: Caller,
     /// What reads and changes it.

@@ -192,7 +192,7 @@ fn summary(plan: &Plan) -> String {
 
 /// `; 1 of them will not be reached: no Argo CD server is configured`.
 fn not_reached(plan: &Plan) -> String {
-    let reasons: Vec<&str> = plan.changes.iter().filter_map(Change::not_reached).collect();
+    let reasons: Vec<&str> = plan.changes.iter().filter_map(|change| change.unreached.as_deref()).collect();
     let Some(first) = reasons.first() else { return String::new() };
     // The way out stands beside the object.
     let why = first.split([':', '(']).next().unwrap_or(first).trim_end();
@@ -336,6 +336,7 @@ mod tests {
     fn the_last_line_says_what_will_not_be_reached() {
         let mut secret = change(Action::Create, "eks/argocdSecret", "Secret");
         secret.reason = Some("will not be reached: no Argo CD server is configured: set ARGOCD_SERVER".into());
+        secret.unreached = Some("no Argo CD server is configured: set ARGOCD_SERVER".into());
         let plan = plan(vec![change(Action::Create, "vpc/vpc", "VPC"), secret]);
         let last = "\n\nPlan: 2 to create; 1 of them will not be reached: no Argo CD server is configured.\n";
         assert!(text(&plan, 0).ends_with(last), "{}", text(&plan, 0));

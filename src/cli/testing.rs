@@ -14,28 +14,15 @@ use serde_json::{Value, json};
 
 /// A change of an object of `EksCluster/demo`.
 pub(crate) fn change(action: Action, path: &str, kind: &str) -> Change {
-    let (account, region) = ("222222222222".to_owned(), "us-west-2".to_owned());
-    Change {
-        address: Address(format!("EksCluster/demo/{path}")),
+    let identity = Identity {
+        api_version: "ec2.services.k8s.aws/v1alpha1".into(),
         kind: kind.into(),
-        account: account.clone(),
-        region: region.clone(),
-        action,
-        reason: None,
-        id: None,
-        fields: Vec::new(),
-        identity: Identity {
-            api_version: "ec2.services.k8s.aws/v1alpha1".into(),
-            kind: kind.into(),
-            namespace: "demo".into(),
-            name: path.replace('/', "-"),
-            account,
-            region,
-        },
-        by_name: false,
-        waits: false,
-        unread: false,
-    }
+        namespace: "demo".into(),
+        name: path.replace('/', "-"),
+        account: "222222222222".into(),
+        region: "us-west-2".into(),
+    };
+    Change::new(action, &Address(format!("EksCluster/demo/{path}")), &identity)
 }
 
 /// A difference.

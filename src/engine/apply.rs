@@ -29,6 +29,9 @@ use std::sync::Arc;
 /// The kinds, as evaluation sees them.
 static CATALOG: KindCatalog = KindCatalog;
 
+/// Why a registration is not reached.
+const NO_ARGOCD: &str = "no Argo CD server is configured: set ARGOCD_SERVER and ARGOCD_AUTH_TOKEN";
+
 /// An apply whose plan is made; the lock is held until it is run or dropped.
 #[derive(Debug)]
 pub struct Apply {
@@ -265,8 +268,7 @@ impl Site {
 
     /// Something to be removed.
     pub(super) fn doomed(&self, item: Item, record: Record) -> Doomed {
-        let unreachable = (record.identity.kind == "Secret" && !self.has_argocd())
-            .then(|| "it cannot be removed from Argo CD: no server is configured (ARGOCD_SERVER, ARGOCD_AUTH_TOKEN)".to_owned());
+        let unreachable = (record.identity.kind == "Secret" && !self.has_argocd()).then(|| NO_ARGOCD.to_owned());
         Doomed { item, record, unreachable }
     }
 
@@ -293,10 +295,7 @@ impl Site {
 
     fn unreachable(&self, place: &Place) -> Option<String> {
         let missing = place.identity.kind == "Secret" && !self.has_argocd();
-        missing.then(|| {
-            "no Argo CD server is configured: set ARGOCD_SERVER and ARGOCD_AUTH_TOKEN, or `argocd: none` in fleetctl.yaml"
-                .to_owned()
-        })
+        missing.then(|| format!("{NO_ARGOCD}, or `argocd: none` in fleetctl.yaml"))
     }
 
     /// What is recorded and has left the graph.

@@ -114,6 +114,7 @@ fn plan(caller: &str, state: &StateFile, doomed: &[Doomed]) -> Plan {
 
 fn change(doomed: &Doomed) -> Change {
     let Record { address, identity, id, .. } = &doomed.record;
-    let reason = doomed.unreachable.clone();
-    Change { reason, id: Some(id.clone()), ..Change::new(Action::Delete, address, identity) }
+    let unreached = doomed.unreachable.clone();
+    let reason = unreached.as_ref().map(|reason| format!("will not be reached: {reason}"));
+    Change { reason, unreached, id: Some(id.clone()), ..Change::new(Action::Delete, address, identity) }
 }

@@ -26,6 +26,3 @@ mod run;
 mod status;
 pub mod stop;
 pub mod work;
-
-pub use apply::Apply;
-pub use destroy::Destroy;

@@ -88,6 +88,9 @@ pub struct Change {
     /// It is recorded and could not be read, so whether it would change is not known; `reason` says why.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unread: bool,
+    /// Why a run will not reach it, if that is known: there is no Argo CD to register with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreached: Option<String>,
 }
 
 /// What will be done to a resource.
@@ -191,14 +194,8 @@ impl Change {
             by_name: false,
             waits: false,
             unread: false,
+            unreached: None,
         }
-    }
-
-    /// Why a run will not reach it, if it is known that it will not: there is no Argo CD to register with.
-    pub fn not_reached(&self) -> Option<&str> {
-        let reason = self.reason.as_deref()?;
-        let known = ["will not be reached: ", "it cannot be removed from Argo CD: "];
-        known.into_iter().find_map(|beginning| reason.strip_prefix(beginning))
     }
 }
 

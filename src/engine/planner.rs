@@ -166,10 +166,11 @@ struct Decision<'a> {
 impl Decision<'_> {
     fn decide(&self) -> Change {
         if let Some(reason) = &self.seen.unreachable {
-            return match self.seen.record {
+            let change = match self.seen.record {
                 None => self.creation(Some(format!("will not be reached: {reason}"))),
                 Some(_) => Change { waits: true, unread: true, ..self.change(Action::None, Some(format!("not read: {reason}"))) },
             };
+            return Change { unreached: Some(reason.clone()), ..change };
         }
         let known = self.desired.known_part();
         let mut refused = fields_not_carried_out(self.kind.description(), self.desired);

@@ -192,6 +192,7 @@ impl Removal {
             }
             let reason = match (entry.doomed.unreachable, self.order.carrier(&identity).and_then(|of| addresses.get(of))) {
                 (Some(reason), _) => {
+                    let reason = format!("it cannot be removed: {reason}");
                     self.outcome.failed.push(Failure { address, kind, reason });
                     continue;
                 }

@@ -1,7 +1,7 @@
 //! The interface between the engine and the kinds.
 
 use super::recorder::Recorder;
-pub use crate::aws::cloud::{Cloud, Readers, Writers};
+pub use crate::aws::cloud::{Cloud, Readers};
 use crate::aws::error::CallError;
 use crate::aws::tags;
 pub use crate::aws::tags::{Marks, Owner};

@@ -85,13 +85,8 @@ pub async fn read(store: &dyn Store, instance: &InstanceKey) -> Result<Option<St
     read_one(store, &keys_of(instance)?, Some(instance)).await
 }
 
-/// Every state in a store, in the order of their keys. What is no state is passed over. The first that cannot be read is
-/// an error; see [`read_each`].
-pub async fn read_all(store: &dyn Store) -> Result<Vec<StateFile>, StateError> {
-    read_each(store).await?.into_iter().map(|(_, state)| state).collect()
-}
-
-/// Every state in a store by its key, in the order of keys, with what is wrong with those that cannot be read.
+/// Every state in a store by its key, in the order of keys, with what is wrong with those that cannot be read. What is no
+/// state is passed over.
 pub async fn read_each(store: &dyn Store) -> Result<Vec<(String, Result<StateFile, StateError>)>, StateError> {
     let mut states = Vec::new();
     for keys in store.list("").await?.iter().filter_map(|key| Keys::of(key)) {

@@ -96,7 +96,7 @@ fn named(record: &Record) -> Option<&str> {
 fn removal(orphan: &Orphan, user: Option<&Address>) -> Change {
     let Orphan { record, observed, unreachable } = orphan;
     let (action, reason) = match (unreachable, observed, user) {
-        (Some(reason), _, _) => (Action::Delete, format!("it left the graph; {reason}")),
+        (Some(reason), _, _) => (Action::Delete, format!("it left the graph, but will not be reached: {reason}")),
         (None, None, _) => (Action::Delete, "it left the graph and is gone already".to_owned()),
         (None, Some(_), Some(user)) => (Action::Refused, format!("it left the graph, but {user} still uses it")),
         (None, Some(_), None) => (Action::Delete, "it left the graph".to_owned()),
@@ -106,6 +106,7 @@ fn removal(orphan: &Orphan, user: Option<&Address>) -> Change {
         id: Some(record.id.clone()),
         by_name: action == Action::Delete && observed.is_some() && PRECIOUS.contains(&record.identity.kind.as_str()),
         unread: unreachable.is_some(),
+        unreached: unreachable.clone(),
         ..Change::new(action, &record.address, &record.identity)
     }
 }

@@ -448,7 +448,7 @@ fn a_registration_that_cannot_be_reached_is_named() {
     let record = scene.seen("registration").record.clone().unwrap();
     let mut scene = scene.without_registration();
     scene.orphans.push(Orphan { record, observed: None, unreachable: Some("no server".into()) });
-    assert_eq!(scene.change("registration"), "Delete unread: it left the graph; no server");
+    assert_eq!(scene.change("registration"), "Delete unread: it left the graph, but will not be reached: no server");
 }
 
 #[test]

@@ -119,7 +119,7 @@ async fn an_instance_without_namespace_has_a_folder_too() {
     let opened = session::Session::open(std::sync::Arc::new(store.clone()), instance.clone(), super::holder()).await.unwrap();
     opened.close().await.unwrap();
     assert_eq!(store.list("").await.unwrap(), ["_cluster/EksCluster.workload-cluster1.json"]);
-    assert_eq!(session::read_all(&store).await.unwrap()[0].instance, instance);
+    assert_eq!(session::read_each(&store).await.unwrap()[0].1.as_ref().unwrap().instance, instance);
 }
 
 /// Kinds strip what is secret before they hand an object over; nothing here keeps more than it is given.

@@ -23,7 +23,7 @@ async fn readers_never_fail_while_a_writer_folds() {
                     let seen = (state.folded_segment, state.last_entry);
                     assert!(seen >= last, "a reader went back from {last:?} to {seen:?}");
                     last = seen;
-                    assert_eq!(session::read_all(&store).await.unwrap().len(), 1);
+                    assert_eq!(session::read_each(&store).await.unwrap().len(), 1);
                     reads += 1;
                 }
                 reads
