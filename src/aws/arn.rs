@@ -33,12 +33,20 @@ pub fn is_account(text: &str) -> bool {
     text.len() == 12 && text.bytes().all(|digit| digit.is_ascii_digit())
 }
 
+/// The word before the number of every region.
+const DIRECTIONS: [&str; 9] = ["central", "east", "north", "northeast", "northwest", "south", "southeast", "southwest", "west"];
+
 /// Whether a text has the form of a region: `us-west-2`, `us-gov-east-1`, `us-isob-east-1`.
 pub fn is_region(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let Some((number, names)) = parts.split_last() else { return false };
     let is_word = |part: &&str| !part.is_empty() && part.bytes().all(|letter| letter.is_ascii_lowercase());
-    names.len() >= 2 && names.iter().all(is_word) && !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
+    let is_direction = names.last().is_some_and(|last| DIRECTIONS.contains(last));
+    names.len() >= 2
+        && names.iter().all(is_word)
+        && is_direction
+        && !number.is_empty()
+        && number.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 /// Partitions by the beginning of their regions, with the suffix of their DNS names.
@@ -98,7 +106,7 @@ mod tests {
         for right in ["us-west-2", "us-gov-east-1", "ap-southeast-10", "us-isob-east-1", "eusc-de-east-1"] {
             assert!(is_region(right), "{right}");
         }
-        for wrong in ["", "us", "us-west", "us-west-2a", "US-WEST-2", "us west 2", "${region}", "us--2"] {
+        for wrong in ["", "us", "us-west", "us-west-2a", "us-wset-2", "US-WEST-2", "us west 2", "${region}", "us--2"] {
             assert!(!is_region(wrong), "{wrong}");
         }
     }

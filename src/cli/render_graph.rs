@@ -3,7 +3,8 @@
 use super::style::{Look, Style, clean, plural};
 use crate::engine::work::Work;
 use crate::graph::evaluation::Included;
-use crate::graph::expansion::{Graph, NodeIndex};
+use crate::graph::expansion::{Edge, GATE, Graph, NodeIndex, REGISTRATION_LAST};
+use indexmap::IndexMap;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -44,6 +45,9 @@ struct EdgeJson {
     to: String,
     expression: String,
     implied: bool,
+    /// It follows from others, and is for people who want to see everything.
+    #[serde(skip)]
+    follows: bool,
 }
 
 impl GraphJson {
@@ -65,12 +69,18 @@ impl GraphJson {
             to: address(edge.to),
             expression: edge.expression.clone(),
             implied: edge.implied,
+            follows: follows(edge),
         }));
         self.order.extend(graph.order.iter().map(|index| address(*index)));
         self.delete_waves.resize(self.delete_waves.len().max(graph.delete_waves.len()), Vec::new());
         for (all, wave) in self.delete_waves.iter_mut().zip(&graph.delete_waves) {
             all.extend(wave.iter().map(|index| address(*index)));
         }
+    }
+
+    /// Whether a resource may come to be.
+    fn is_shown(&self, address: &str) -> bool {
+        self.node(address).is_some_and(|node| node.included != Some(false))
     }
 
     fn node(&self, address: &str) -> Option<&NodeJson> {
@@ -99,15 +109,22 @@ fn node(work: &Work, index: NodeIndex) -> NodeJson {
     }
 }
 
+/// Whether an edge follows from others: what a gate waits for, and a registration's place behind everything else.
+fn follows(edge: &Edge) -> bool {
+    edge.reads.is_empty() && (edge.expression.ends_with(GATE) || edge.expression == REGISTRATION_LAST)
+}
+
 fn delete_wave(graph: &Graph, index: NodeIndex) -> Option<usize> {
     graph.delete_waves.iter().position(|wave| wave.contains(&index))
 }
 
-/// The graph as text: resources in order, with what each needs.
-pub fn render(graph: &GraphJson, style: Style) -> String {
-    let mut lines = vec![
-        style.paint(Look::Bold, format!("{}, {}", plural(graph.nodes.len(), "resource"), plural(graph.edges.len(), "edge"))),
-    ];
+/// The graph as text: resources in order, with what each needs, one line each. `verbosity` 1 adds the edges that follow
+/// from others.
+pub fn render(graph: &GraphJson, style: Style, verbosity: u8) -> String {
+    let needs: Vec<_> = graph.order.iter().map(|address| needs(graph, address, verbosity)).collect();
+    let count = needs.iter().map(Vec::len).sum();
+    let mut lines =
+        vec![style.paint(Look::Bold, format!("{}, {}", plural(graph.nodes.len(), "resource"), plural(count, "edge")))];
     for (number, address) in graph.order.iter().enumerate() {
         let Some(node) = graph.node(address) else { continue };
         lines.push(format!(
@@ -117,16 +134,39 @@ pub fn render(graph: &GraphJson, style: Style) -> String {
             clean(&node.kind),
             style.paint(Look::Yellow, remark(node))
         ));
-        for edge in graph.edges.iter().filter(|edge| edge.from == *address) {
-            let implied = if edge.implied { "  (implied)" } else { "" };
-            lines.push(style.paint(Look::Dim, format!("       needs {}  {}{implied}", clean(&edge.to), clean(&edge.expression))));
-        }
+        lines.extend(needs[number].iter().map(|line| style.paint(Look::Dim, format!("       needs {}", clean(line)))));
     }
     lines.push(style.paint(Look::Bold, "Deletion, wave by wave"));
     for (number, wave) in graph.delete_waves.iter().enumerate() {
-        lines.push(format!("{:>3}  {}", number + 1, clean(&wave.join("  "))));
+        let wave: Vec<&str> = wave.iter().map(String::as_str).filter(|address| graph.is_shown(address)).collect();
+        if !wave.is_empty() {
+            // The number is that of `deleteWave`.
+            lines.push(format!("{number:>3}  {}", clean(&wave.join("  "))));
+        }
     }
     lines.join("\n")
+}
+
+/// What a resource needs of others that may come to be: one text for each of them.
+fn needs(graph: &GraphJson, address: &str, verbosity: u8) -> Vec<String> {
+    if !graph.is_shown(address) {
+        return Vec::new();
+    }
+    let is_wanted = |edge: &&EdgeJson| edge.from == address && graph.is_shown(&edge.to) && (verbosity > 0 || !edge.follows);
+    let mut by_target: IndexMap<&str, Vec<&EdgeJson>> = IndexMap::new();
+    for edge in graph.edges.iter().filter(is_wanted) {
+        by_target.entry(edge.to.as_str()).or_default().push(edge);
+    }
+    by_target.into_iter().map(|(to, edges)| format!("{to}  {}", reasons(&edges))).collect()
+}
+
+/// The expressions of the edges between two resources. Implied ones are said where there are no others.
+fn reasons(edges: &[&EdgeJson]) -> String {
+    let implied = edges.iter().all(|edge| edge.implied);
+    let mut texts: Vec<&str> = edges.iter().filter(|edge| edge.implied == implied).map(|edge| edge.expression.trim()).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    format!("{}{}", texts.join(", "), if implied { "  (implied)" } else { "" })
 }
 
 fn remark(node: &NodeJson) -> String {
@@ -148,8 +188,7 @@ pub fn render_dot(graph: &GraphJson) -> String {
     }
     let mut drawn: Vec<(&str, &str)> = Vec::new();
     for edge in &graph.edges {
-        let is_shown = |address: &str| graph.node(address).is_some_and(|node| node.included != Some(false));
-        if drawn.contains(&(&edge.from, &edge.to)) || !is_shown(&edge.from) || !is_shown(&edge.to) {
+        if drawn.contains(&(&edge.from, &edge.to)) || !graph.is_shown(&edge.from) || !graph.is_shown(&edge.to) {
             continue;
         }
         drawn.push((&edge.from, &edge.to));
@@ -183,6 +222,7 @@ mod tests {
             to: to.into(),
             expression: expression.into(),
             implied,
+            follows: expression.ends_with(GATE),
         };
         GraphJson {
             nodes: vec![
@@ -194,28 +234,39 @@ mod tests {
             edges: vec![
                 edge("V/x/subnet", "V/x/vpc", "${vpc.status.vpcID}", false),
                 edge("V/x/nat", "V/x/subnet", "${subnet.status.subnetID}", false),
+                edge("V/x/nat", "V/x/subnet", "${subnet.status.zone}", false),
+                edge("V/x/nat", "V/x/subnet", "spec.subnetID", true),
+                edge("V/x/nat", "V/x/peer", "${peer.status.vpcID}", false),
                 edge("V/x/nat", "V/x/vpc", "internet gateway", true),
+                edge("V/x/subnet", "V/x/vpc", "net (readyWhen)", false),
+                edge("V/x/nat", "V/x/vpc", "net (readyWhen)", false),
             ],
             order: ["V/x/vpc", "V/x/peer", "V/x/subnet", "V/x/nat"].map(Into::into).into(),
-            delete_waves: vec![vec!["V/x/subnet".into(), "V/x/nat".into()], vec!["V/x/vpc".into()]],
+            delete_waves: vec![vec!["V/x/subnet".into(), "V/x/nat".into()], vec!["V/x/vpc".into(), "V/x/peer".into()]],
         }
     }
 
     #[test]
     fn people_see_the_order_and_what_each_resource_needs() {
-        insta::assert_snapshot!(render(&graph(), Style::new(false)), @"
+        insta::assert_snapshot!(render(&graph(), Style::new(false), 0), @"
         4 resources, 3 edges
           1  V/x/vpc  VPC
           2  V/x/peer  VPC  not included: ${schema.spec.peer} is false
           3  V/x/subnet  Subnet
                needs V/x/vpc  ${vpc.status.vpcID}
           4  V/x/nat  NATGateway  perhaps: subnet.status.state
-               needs V/x/subnet  ${subnet.status.subnetID}
+               needs V/x/subnet  ${subnet.status.subnetID}, ${subnet.status.zone}
                needs V/x/vpc  internet gateway  (implied)
         Deletion, wave by wave
-          1  V/x/subnet  V/x/nat
-          2  V/x/vpc
+          0  V/x/subnet  V/x/nat
+          1  V/x/vpc
         ");
+    }
+
+    #[test]
+    fn what_follows_is_for_those_who_ask() {
+        let text = render(&graph(), Style::new(false), 1);
+        assert!(text.contains("needs V/x/vpc  ${vpc.status.vpcID}, net (readyWhen)"), "{text}");
     }
 
     #[test]
@@ -272,7 +323,8 @@ mod tests {
               "V/x/nat"
             ],
             [
-              "V/x/vpc"
+              "V/x/vpc",
+              "V/x/peer"
             ]
           ]
         }

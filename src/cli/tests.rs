@@ -99,6 +99,17 @@ fn values_that_aws_refuses_are_found_offline() {
 }
 
 #[test]
+fn a_region_that_is_none_is_found_at_its_input() {
+    let wrong = CLUSTER.replace("us-west-2", "us-wset-2");
+    let outcome = Folder::new(&[("cluster.yaml", &wrong)]).run("validate -o json DIR/cluster.yaml");
+    let json: Value = serde_json::from_str(&outcome.out).unwrap();
+    assert_eq!((outcome.code, json["diagnostics"].as_array().map(Vec::len)), (4, Some(1)), "{json}");
+    assert_eq!(json["diagnostics"][0]["category"], "impossible-value");
+    assert!(json["diagnostics"][0]["suggestion"].as_str().unwrap().contains("`spec.region`"), "{json}");
+    assert!(json["diagnostics"][0]["line"].is_number(), "{json}");
+}
+
+#[test]
 fn a_usage_error_is_four_and_help_is_no_error() {
     let folder = Folder::new(&[]);
     for line in ["nonsense", "plan", "apply --parallelism many x.yaml", "plan --parallelism 0 x.yaml", "status nonsense"] {

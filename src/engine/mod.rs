@@ -19,6 +19,7 @@ pub mod plan;
 pub mod planner;
 mod preflight;
 mod refresh;
+mod regions;
 mod removal;
 pub mod report;
 mod resolve;

@@ -25,7 +25,11 @@ pub(super) fn expand_all(
     let mut works = Vec::new();
     for instance in &documents.instances {
         match expand(instance, definitions, &KindCatalog) {
-            Ok(graph) => works.push(unplaced(graph, used)),
+            Ok(graph) => {
+                let work = unplaced(graph, used);
+                problems.extend(super::regions::problems(&work));
+                works.push(work);
+            }
             Err(diagnostics) => problems.extend(diagnostics),
         }
     }

@@ -239,7 +239,11 @@ fn wrong_value(value: &str) -> Option<Wrong> {
 /// Checks a name: its length, and its characters.
 pub fn name(most: usize, allowed: impl Fn(char) -> bool, expected: &'static str) -> impl Fn(&str) -> Option<Wrong> {
     move |text| {
-        let fits = !text.is_empty() && text.chars().count() <= most && text.chars().all(&allowed);
+        let length = text.chars().count();
+        if length > most {
+            return Some(Wrong::new(format!("the name `{text}` has {length} characters, {most} are allowed"), expected));
+        }
+        let fits = !text.is_empty() && text.chars().all(&allowed);
         (!fits).then(|| Wrong::new(format!("`{text}` cannot be a name here"), expected))
     }
 }

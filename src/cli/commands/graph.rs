@@ -19,7 +19,7 @@ pub(super) async fn run(context: &Context, arguments: &Graph) -> Result<u8, CliE
     } else if arguments.dot {
         context.printer.result(&render_dot(&graph));
     } else {
-        context.printer.result(&render(&graph, context.printer.style()));
+        context.printer.result(&render(&graph, context.printer.style(), context.printer.settings().verbosity));
     }
     Ok(0)
 }

@@ -76,7 +76,7 @@ impl Found<'_> {
 
     /// A gate opens when everything behind it exists: that makes edges too.
     fn gate(&mut self, gate: Gate) {
-        let expression = format!("{} (readyWhen)", self.graph.node(gate.node).id);
+        let expression = format!("{}{}", self.graph.node(gate.node).id, super::GATE);
         for to in self.graph.resources_below(gate.node).into_iter().filter(|to| *to != gate.from) {
             self.edges.push(Edge {
                 from: gate.from,

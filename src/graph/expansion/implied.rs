@@ -190,7 +190,7 @@ impl Scene<'_> {
             .map(|to| Edge {
                 from: registration,
                 to,
-                expression: "registration comes last".to_owned(),
+                expression: super::REGISTRATION_LAST.to_owned(),
                 field: "metadata.labels".to_owned(),
                 reads: String::new(),
                 step: Step::Create,

@@ -3,6 +3,7 @@
 mod build;
 mod edges;
 mod implied;
+mod networks;
 mod problems;
 mod trace;
 
@@ -139,12 +140,18 @@ pub fn expand(instance: &Instance, definitions: &Definitions, catalog: &dyn Cata
     edges::add(&mut graph, catalog);
     implied::add(&mut graph, &first_look, catalog);
     edges::merge(&mut graph.edges);
+    problems.extend(networks::find(&graph, &first_look));
     match graph.sorted() {
         Ok((order, delete_waves)) => (graph.order, graph.delete_waves) = (order, delete_waves),
         Err(cycles) => problems.extend(cycles),
     }
     if problems.is_empty() { Ok(graph) } else { Err(problems) }
 }
+
+/// What the expression of an edge that a gate asks for ends with.
+pub const GATE: &str = " (readyWhen)";
+/// The expression of an edge that puts a registration behind everything else.
+pub const REGISTRATION_LAST: &str = "registration comes last";
 
 /// Whether an object is an Argo CD registration: a Secret with the label that Argo CD looks for.
 #[must_use]
@@ -158,6 +165,11 @@ pub fn is_registration(api_version: &str, kind: &str, object: &Tree) -> bool {
 }
 
 impl Graph {
+    /// A value that AWS could never accept, at the place that it comes from.
+    pub fn impossible(&self, index: NodeIndex, value: &super::catalog::ImpossibleValue) -> Diagnostic {
+        problems::impossible(self, index, value)
+    }
+
     /// The node.
     #[must_use]
     pub fn node(&self, index: NodeIndex) -> &GraphNode {

@@ -1,7 +1,7 @@
 //! What can be said against a graph from the instance's inputs alone.
 
 use super::{Graph, NodeIndex, NodeRole, build, trace};
-use crate::graph::catalog::Catalog;
+use crate::graph::catalog::{Catalog, ImpossibleValue};
 use crate::graph::diagnostic::{Diagnostic, Location};
 use crate::graph::evaluation::{Evaluation, Included, MISSING_INPUT};
 use crate::graph::expression::Segment;
@@ -28,7 +28,32 @@ pub(super) fn find(graph: &Graph, looks: &Evaluation, catalog: &dyn Catalog) -> 
             NodeRole::Instance { .. } => problems.extend(refused_specs(graph, looks, NodeIndex(index))),
         }
     }
-    problems
+    merged(problems)
+}
+
+/// One problem for each value that an input gives: many objects may be named after one.
+fn merged(problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut kept: Vec<(Diagnostic, usize)> = Vec::new();
+    for problem in problems {
+        let is_same = |(other, _): &&mut (Diagnostic, usize)| {
+            let from_input = problem.suggestion.as_ref().is_some_and(|text| text.contains(COMES_FROM));
+            let alike = (&other.category, &other.location) == (&problem.category, &problem.location);
+            from_input && alike && other.suggestion == problem.suggestion
+        };
+        match kept.iter_mut().find(is_same) {
+            Some((_, more)) => *more += 1,
+            None => kept.push((problem, 0)),
+        }
+    }
+    let counted = kept.into_iter().map(|(mut problem, more)| {
+        match more {
+            0 => {}
+            1 => problem.message.push_str(" (and 1 more object)"),
+            more => problem.message.push_str(&format!(" (and {more} more objects)")),
+        }
+        problem
+    });
+    counted.collect()
 }
 
 /// Inputs that included resources read and nobody gives. kro waits for them for ever.
@@ -126,19 +151,21 @@ fn impossible_values(graph: &Graph, looks: &Evaluation, index: NodeIndex, catalo
     let node = graph.node(index);
     let object = looks.node(index).desired.known_part();
     let found = catalog.impossible_values(&node.api_version, &node.kind, &object);
-    found
-        .into_iter()
-        .map(|problem| {
-            let message = format!("{} {}: {}", node.address, problem.path, problem.message);
-            let origin = origin(graph, index, &path::parse(&problem.path));
-            let error = Diagnostic::error("impossible-value", message).at(origin.location);
-            match origin.input {
-                Some(input) => error.suggest(format!("{} (it comes from `{input}`)", problem.expected)),
-                None => error.suggest(problem.expected),
-            }
-        })
-        .collect()
+    found.iter().map(|problem| impossible(graph, index, problem)).collect()
 }
+
+/// A value that AWS could never accept, at the place that it comes from.
+pub(super) fn impossible(graph: &Graph, index: NodeIndex, problem: &ImpossibleValue) -> Diagnostic {
+    let message = format!("{} {}: {}", graph.node(index).address, problem.path, problem.message);
+    let origin = origin(graph, index, &path::parse(&problem.path));
+    let error = Diagnostic::error("impossible-value", message).at(origin.location);
+    match origin.input {
+        Some(input) => error.suggest(format!("{} ({COMES_FROM}`{input}`)", problem.expected)),
+        None => error.suggest(problem.expected.clone()),
+    }
+}
+
+const COMES_FROM: &str = "it comes from ";
 
 /// Where a rendered value comes from.
 struct Origin<'a> {

@@ -147,6 +147,16 @@ fn a_broken_cidr_is_found_at_its_input() {
 }
 
 #[test]
+fn subnets_lie_inside_of_their_vpc_and_apart() {
+    let outside = problems(&INSTANCE.replace("10.0.11.0/24", "10.9.11.0/24"), &own());
+    assert_eq!(categories(&outside), ["impossible-value"], "{}", shown(&outside));
+    assert_eq!(outside[0].location.as_ref().unwrap().text(), "10.9.11.0/24");
+    assert!(outside[0].message.contains("lies outside of the VPC, which has 10.0.0.0/16"), "{}", shown(&outside));
+    let overlapping = problems(&INSTANCE.replace("10.0.11.0/24", "10.0.0.0/19"), &own());
+    assert!(shown(&overlapping).contains("overlaps with 10.0."), "{}", shown(&overlapping));
+}
+
+#[test]
 fn inputs_that_nobody_gives_are_named_with_their_readers() {
     for definitions in [Some(own()), upstream()].iter().flatten() {
         let text = INSTANCE.replace("  accountId: \"222222222222\"\n", "");
