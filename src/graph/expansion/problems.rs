@@ -49,7 +49,7 @@ fn merged(problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
         match more {
             0 => {}
             1 => problem.message.push_str(" (and 1 more object)"),
-            more => problem.message.push_str(&format!(" (and {more} more objects)")),
+            more => problem.message = format!("{} (and {more} more objects)", problem.message),
         }
         problem
     });
