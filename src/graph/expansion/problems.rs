@@ -46,11 +46,11 @@ fn merged(problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
         }
     }
     let counted = kept.into_iter().map(|(mut problem, more)| {
-        problem.message += &match more {
-            0 => String::new(),
-            1 => " (and 1 more object)".to_owned(),
-            more => format!(" (and {more} more objects)"),
-        };
+        match more {
+            0 => {}
+            1 => problem.message.push_str(" (and 1 more object)"),
+            more => problem.message = format!("{} (and {more} more objects)", problem.message),
+        }
         problem
     });
     counted.collect()
