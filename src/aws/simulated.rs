@@ -1,13 +1,15 @@
 //! A simulated AWS below the real SDK, for the tests of this module: the connector answers in-process, on tokio's paused
 //! clock.
 
+use super::cloud::Cloud;
+use super::sessions::{Options, Sessions};
 use crate::graph::identity::{Address, Identity};
 use crate::state::file::{InstanceKey, Verb};
 use crate::state::folder::FolderStore;
 use crate::state::journal::{Intent, Permit};
 use crate::state::session::{Holder, Session};
 use aws_smithy_runtime_api::client::http::{
-    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
@@ -187,4 +189,20 @@ pub(crate) async fn permit() -> Permit {
         dependencies: Vec::new(),
     };
     state.journal().begin(intent).await.unwrap()
+}
+
+/// Services of account 222222222222 that nobody answers.
+pub(crate) async fn silent_cloud() -> Cloud {
+    let http = Simulated::new(|call| match call.operation.as_str() {
+        "GetCallerIdentity" => identity("222222222222", "arn:aws:iam::222222222222:user/me"),
+        _ => Reply::Lost,
+    });
+    let credentials = aws_credential_types::Credentials::new("AKIA", "secret", None, None, "test");
+    let base = aws_config::defaults(aws_config::BehaviorVersion::latest())
+        .region(aws_config::Region::new("us-west-2"))
+        .credentials_provider(credentials)
+        .load()
+        .await;
+    let options = Options { connector: Some(SharedHttpClient::new(http)), ..Options::default() };
+    Sessions::over(&base, options).target("222222222222", "us-west-2", None, "test").await.unwrap().cloud.clone()
 }

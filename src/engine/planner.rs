@@ -3,7 +3,7 @@
 mod leaves;
 mod orphans;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use self::leaves::{Leaf, leaves};
 use super::object::observed_object;

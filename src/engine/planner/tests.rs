@@ -71,16 +71,16 @@ spec:
 "#;
 
 /// An instance of [`DEFINITION`], what the state says of it, and what AWS says.
-struct Scene {
-    work: Work,
-    seen: BTreeMap<NodeIndex, Seen>,
+pub(in crate::engine) struct Scene {
+    pub(in crate::engine) work: Work,
+    pub(in crate::engine) seen: BTreeMap<NodeIndex, Seen>,
     orphans: Vec<Orphan>,
     facts: BTreeMap<(String, String), PlaceFacts>,
 }
 
 impl Scene {
     /// Nothing is recorded, and nothing is there. `inputs` are lines of the instance's spec.
-    fn new(inputs: &str) -> Self {
+    pub(in crate::engine) fn new(inputs: &str) -> Self {
         let spec = format!("  accountId: \"{ACCOUNT}\"\n{inputs}");
         let instance =
             format!("apiVersion: kro.run/v1alpha1\nkind: Network\nmetadata: {{name: one, namespace: argocd}}\nspec:\n{spec}");
@@ -105,7 +105,7 @@ impl Scene {
         scene
     }
 
-    fn seen(&mut self, id: &str) -> &mut Seen {
+    pub(in crate::engine) fn seen(&mut self, id: &str) -> &mut Seen {
         let index = self.work.graph.find(&format!("Network/one/{id}")).unwrap();
         self.seen.get_mut(&index).unwrap()
     }
@@ -129,7 +129,7 @@ impl Scene {
     }
 
     /// Everything is there, ready and recorded, but for what a test says of it afterwards.
-    fn finished(inputs: &str) -> Self {
+    pub(in crate::engine) fn finished(inputs: &str) -> Self {
         let subnet = json!({"vpcID": "vpc-1", "cidrBlock": "10.0.0.0/24", "availabilityZone": "us-west-2a"});
         let role = json!({"name": "role", "assumeRolePolicyDocument": "{\"Statement\": [{\"Effect\": \"Allow\"}]}"});
         let arn = json!({"ackResourceMetadata": {"arn": format!("arn:aws:iam::{ACCOUNT}:role/role")}});
@@ -143,7 +143,7 @@ impl Scene {
             .without_registration()
     }
 
-    fn without_registration(mut self) -> Self {
+    pub(in crate::engine) fn without_registration(mut self) -> Self {
         let index = self.work.graph.find("Network/one/registration").unwrap();
         self.seen.remove(&index);
         self.work.places[index.0] = None;
@@ -159,7 +159,7 @@ impl Scene {
         self
     }
 
-    fn plan(&self) -> Planned {
+    pub(in crate::engine) fn plan(&self) -> Planned {
         plan(PlanInput {
             work: &self.work,
             header: Header {
@@ -219,7 +219,7 @@ fn settings() -> EngineSettings {
     }
 }
 
-fn marks(lineage: &str) -> Marks {
+pub(in crate::engine) fn marks(lineage: &str) -> Marks {
     Marks { lineage: lineage.into(), instance: "argocd/Network/one".into(), address: "Network/one/x".into() }
 }
 
@@ -251,7 +251,7 @@ fn vpc() -> Observed {
     observed("vpc-1", spec, json!({"vpcID": "vpc-1", "state": "available"}))
 }
 
-fn record(subject: &Subject, id: &str, phase: Phase) -> Record {
+pub(in crate::engine) fn record(subject: &Subject, id: &str, phase: Phase) -> Record {
     Record {
         identity: subject.identity.clone(),
         address: subject.address.clone(),

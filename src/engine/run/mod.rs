@@ -41,8 +41,7 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Prepares a run of a plan. `items` are the resources of the graph, `unreachable` those that cannot be reached and
-    /// why.
+    /// Prepares a run of a plan; `parts` are the resources of the graph as they were read.
     pub(super) fn new(
         work: &'a Work,
         catalog: &'static dyn Catalog,
@@ -292,13 +291,16 @@ impl<'a> Run<'a> {
     }
 }
 
-/// How a run ended: failed beats interrupted beats incomplete.
+/// How a run ended: interrupted beats failed, and failed beats incomplete. An interruption that left nothing undone is none.
 pub(in crate::engine) fn end(failed: &[Failure], not_reached: &[NotReached], stopped: bool) -> End {
-    match (failed.is_empty(), stopped && !not_reached.is_empty(), not_reached.is_empty()) {
-        (false, false, _) => End::Failed,
-        (_, true, _) => End::Interrupted,
-        (true, _, false) => End::Incomplete,
-        (true, _, true) => End::Done,
+    if stopped && !not_reached.is_empty() {
+        End::Interrupted
+    } else if !failed.is_empty() {
+        End::Failed
+    } else if !not_reached.is_empty() {
+        End::Incomplete
+    } else {
+        End::Done
     }
 }
 
@@ -326,3 +328,6 @@ impl Trouble {
 
 /// What a production of a stage is, for observations.
 pub(in crate::engine) type Reached = Option<Production>;
+
+#[cfg(test)]
+mod tests;

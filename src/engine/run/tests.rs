@@ -1,0 +1,343 @@
+//! Runs of a small graph with a kind that makes its objects out of nothing.
+
+use super::*;
+use crate::aws::error::{CallError, ErrorClass};
+use crate::aws::simulated::silent_cloud;
+use crate::aws::tags::Tags;
+use crate::engine::events::Events;
+use crate::engine::planner::tests::{Scene, marks, record};
+use crate::engine::stop::Stop;
+use crate::graph::catalog::{ImpossibleValue, KindDescription};
+use crate::kinds::catalog::KindCatalog;
+use crate::kinds::kind::{Cloud, FieldChange, Kind, Observed, Readers, Readiness, StepError, Subject, Typical};
+use crate::kinds::recorder::{Call, Created, Options, Recorder};
+use crate::state::file::{InstanceKey, Phase, Record, Verb};
+use crate::state::memory::MemoryStore;
+use crate::state::session::{Holder, Session};
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+static CATALOG: KindCatalog = KindCatalog;
+
+/// A kind whose objects are there when they are made and ready after a while.
+#[derive(Default)]
+struct Fake {
+    /// Objects by name, with the time when they are ready.
+    objects: Mutex<BTreeMap<String, (Tags, Instant)>>,
+    /// Names of objects that take so long to be ready.
+    slow: BTreeMap<&'static str, Duration>,
+    /// Names of objects whose making panics.
+    panics: BTreeSet<&'static str>,
+    /// Names of objects whose making is carried out, but without an answer.
+    lost: BTreeSet<&'static str>,
+    /// `status.state` of everything.
+    state: &'static str,
+}
+
+impl Fake {
+    fn observed(&self, name: &str, spec: &Value) -> Option<Observed> {
+        let (tags, ready) = self.objects.lock().unwrap().get(name)?.clone();
+        let is_ready = ready <= Instant::now();
+        Some(Observed {
+            id: name.to_owned(),
+            spec: spec["spec"].clone(),
+            status: json!({"vpcID": name, "subnetID": name, "state": self.state}),
+            tags,
+            readiness: if is_ready { Readiness::Ready } else { Readiness::Waiting("pending".into()) },
+        })
+    }
+
+    fn put(&self, name: &str, lineage: &str) {
+        let ready = Instant::now() + self.slow.get(name).copied().unwrap_or_default();
+        self.objects.lock().unwrap().insert(name.to_owned(), (marks(lineage).tags(), ready));
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.objects.lock().unwrap().keys().cloned().collect()
+    }
+}
+
+fn lost_reply() -> CallError {
+    CallError {
+        service: "fake",
+        operation: "CreateFake",
+        class: ErrorClass::Unclear,
+        code: "ConnectionLost".into(),
+        message: String::new(),
+        request_id: None,
+    }
+}
+
+impl Kind for Fake {
+    fn description(&self) -> &KindDescription {
+        crate::kinds::catalog::kind("ec2.services.k8s.aws/v1alpha1", "VPC").unwrap().description()
+    }
+
+    fn impossible_values(&self, _: &Value) -> Vec<ImpossibleValue> {
+        Vec::new()
+    }
+
+    fn typical(&self) -> Typical {
+        Typical { create: Duration::from_secs(1), delete: Duration::from_secs(1), limit: Duration::from_mins(1) }
+    }
+
+    fn compare(&self, _: &Subject, _: &Value, _: &Observed, _: Option<&Value>) -> Vec<FieldChange> {
+        Vec::new()
+    }
+
+    fn find<'a>(
+        &'a self,
+        _: &'a Readers,
+        subject: &'a Subject,
+        desired: &'a Value,
+    ) -> BoxFuture<'a, Result<Option<Observed>, CallError>> {
+        Box::pin(async { Ok(self.observed(&subject.identity.name, desired)) })
+    }
+
+    fn read<'a>(
+        &'a self,
+        _: &'a Readers,
+        _: &'a Subject,
+        record: &'a Record,
+    ) -> BoxFuture<'a, Result<Option<Observed>, CallError>> {
+        Box::pin(async { Ok(self.observed(&record.id, &record.applied)) })
+    }
+
+    fn create<'a>(
+        &'a self,
+        _: &'a Cloud,
+        recorder: &'a Recorder,
+        subject: &'a Subject,
+        desired: &'a Value,
+    ) -> BoxFuture<'a, Result<(Record, Observed), StepError>> {
+        let name = subject.identity.name.as_str();
+        Box::pin(async move {
+            let make = |_permit| async move {
+                assert!(!self.panics.contains(name), "as the test wants it");
+                self.put(name, "ours");
+                if self.lost.contains(name) { Err(lost_reply()) } else { Ok(()) }
+            };
+            let created = |(): &()| Created { id: name.to_owned(), status: json!({}) };
+            let call = Call::new(subject, Verb::Create, "CreateFake").applied(desired.clone());
+            let ((), record) = recorder.create(call, make, created).await?;
+            Ok((record, self.observed(name, desired).unwrap()))
+        })
+    }
+
+    fn configure<'a>(
+        &'a self,
+        _: &'a Cloud,
+        _: &'a Recorder,
+        _: &'a Subject,
+        _: &'a Value,
+        _: &'a Observed,
+    ) -> BoxFuture<'a, Result<(), StepError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn delete<'a>(
+        &'a self,
+        _: &'a Cloud,
+        recorder: &'a Recorder,
+        subject: &'a Subject,
+        record: &'a Record,
+    ) -> BoxFuture<'a, Result<(), StepError>> {
+        Box::pin(async {
+            let make = |_permit| async {
+                self.objects.lock().unwrap().remove(&record.id);
+                Ok(())
+            };
+            recorder.delete(Call::new(subject, Verb::Delete, "DeleteFake").id(&record.id), make).await
+        })
+    }
+}
+
+/// A run and what it is made in.
+struct Bench {
+    scene: Scene,
+    fake: &'static Fake,
+    session: Session,
+    stop: Stop,
+    doomed: Vec<Record>,
+}
+
+impl Bench {
+    async fn new(scene: Scene, fake: Fake) -> Self {
+        let instance = InstanceKey {
+            api_version: "kro.run/v1alpha1".into(),
+            kind: "Network".into(),
+            namespace: "argocd".into(),
+            name: "one".into(),
+        };
+        let holder = Holder { pid: 1, host: String::new(), user: String::new(), command: String::new() };
+        let session = Session::open(Arc::new(MemoryStore::new()), instance, holder).await.unwrap();
+        Self { scene, fake: Box::leak(Box::new(fake)), session, stop: Stop::default(), doomed: Vec::new() }
+    }
+
+    /// Something that left the graph, and whose it is now.
+    async fn orphan(mut self, name: &str, lineage: &str, adopted: bool) -> Self {
+        let subject = self.scene.seen("subnet").subject.clone();
+        let mut record = Record { adopted, ..record(&subject, name, Phase::Ready) };
+        record.identity.name = name.into();
+        record.address = crate::graph::identity::Address(format!("Network/one/{name}"));
+        self.fake.put(name, lineage);
+        self.session.journal().put(record.clone()).await.unwrap();
+        self.doomed.push(record);
+        self
+    }
+
+    async fn run(&self) -> RunReport {
+        let cloud = silent_cloud().await;
+        let journal = self.session.journal();
+        let context = Context {
+            recorder: Recorder::new(journal.clone(), Options::default(), Arc::new(|_| ())),
+            journal,
+            events: Events::nowhere(),
+            stop: self.stop.clone(),
+            window: Duration::ZERO,
+            durations: Arc::default(),
+        };
+        let item = |subject: Subject| Item { kind: self.fake, subject, cloud: cloud.clone() };
+        let part = |(index, seen): (&NodeIndex, &crate::engine::planner::Seen)| {
+            let (record, observed) = (seen.record.clone(), seen.observed.clone());
+            (*index, Part { item: item(seen.subject.clone()), record, observed, unreachable: None })
+        };
+        let parts = self.scene.seen.iter().map(part).collect();
+        let doomed = self.doomed.iter().map(|record| {
+            let subject = self.scene.seen.values().next().unwrap().subject.clone();
+            let subject = Subject { identity: record.identity.clone(), address: record.address.clone(), ..subject };
+            Doomed { item: item(subject), record: record.clone(), unreachable: None }
+        });
+        Run::new(&self.scene.work, &CATALOG, context, 2, self.scene.plan(), parts).carry_out(doomed.collect()).await
+    }
+
+    fn recorded(&self) -> Vec<String> {
+        self.session.state().resources.iter().map(|record| format!("{} {:?}", record.identity.name, record.phase)).collect()
+    }
+}
+
+/// A report in lines.
+fn lines(report: &RunReport) -> Vec<String> {
+    let short = |address: &crate::graph::identity::Address| address.as_str().replace("Network/one/", "");
+    let mut lines = vec![format!("{:?}", report.end)];
+    lines.extend(report.done.iter().map(|done| format!("{:?} {}", done.action, short(&done.address))));
+    lines.extend(report.failed.iter().map(|failed| format!("failed {}: {}", short(&failed.address), failed.reason)));
+    lines.extend(report.not_reached.iter().map(|other| format!("not reached {}: {}", short(&other.address), other.reason)));
+    lines
+}
+
+fn available() -> Fake {
+    Fake { state: "available", ..Fake::default() }
+}
+
+fn new_scene() -> Scene {
+    Scene::new("").without_registration()
+}
+
+#[tokio::test(start_paused = true)]
+async fn everything_is_made_and_recorded_as_ready() {
+    let bench = Bench::new(new_scene(), available()).await;
+    assert_eq!(lines(&bench.run().await), ["Done", "Create vpc", "Create subnet", "Create role"]);
+    assert_eq!(bench.recorded(), ["main Ready", "subnet Ready", "role Ready"]);
+    assert!(bench.session.state().open.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_out_in_the_end_is_no_failure() {
+    let bench = Bench::new(new_scene(), Fake { state: "otherwise", ..Fake::default() }).await;
+    assert_eq!(lines(&bench.run().await), ["Done", "Create vpc", "Create subnet"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_panics_fails_its_object_and_what_needs_it() {
+    let bench = Bench::new(new_scene(), Fake { panics: BTreeSet::from(["subnet"]), ..available() }).await;
+    let expected = [
+        "Failed",
+        "Create vpc",
+        "Create role",
+        "failed subnet: the step broke off, which is a bug in fleetctl: please report it",
+    ];
+    assert_eq!(lines(&bench.run().await), expected);
+    assert_eq!(bench.session.state().open.len(), 1, "nobody knows what came of the call");
+    let bench = Bench::new(new_scene(), Fake { panics: BTreeSet::from(["main"]), ..available() }).await;
+    let report = lines(&bench.run().await);
+    assert_eq!(report[2..], ["not reached subnet: Network/one/vpc failed", "not reached role: Network/one/vpc failed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reply_that_was_lost_is_looked_for() {
+    let bench = Bench::new(new_scene(), Fake { lost: BTreeSet::from(["main"]), ..available() }).await;
+    assert_eq!(lines(&bench.run().await), ["Done", "Create vpc", "Create subnet", "Create role"]);
+    assert!(bench.session.state().open.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_ends_when_the_object_is_ready_and_is_remembered() {
+    let slow = BTreeMap::from([("main", Duration::from_secs(40))]);
+    let bench = Bench::new(new_scene(), Fake { slow, ..available() }).await;
+    assert_eq!(bench.run().await.end, End::Done);
+    let durations = bench.session.state().durations;
+    assert!((40.0..45.0).contains(&durations["VPC.create"]), "{durations:?}");
+    assert!(!durations.contains_key("Subnet.create"), "{durations:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_goes_on_for_too_long_fails_and_is_taken_up_again() {
+    let slow = BTreeMap::from([("subnet", Duration::from_mins(10))]);
+    let bench = Bench::new(new_scene(), Fake { slow, ..available() }).await.orphan("old", "ours", false).await;
+    let expected = [
+        "Failed",
+        "Create vpc",
+        "Create role",
+        "failed subnet: still pending after 1 minutes; apply again goes on waiting",
+        "not reached old: it goes when everything else is done, and that is not",
+    ];
+    assert_eq!(lines(&bench.run().await), expected);
+    assert!(bench.recorded().contains(&"subnet Configured".to_owned()), "{:?}", bench.recorded());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_left_the_graph_is_removed_when_all_else_is_done() {
+    let bench = Bench::new(Scene::finished(""), available()).await.orphan("old", "ours", false).await;
+    assert_eq!(lines(&bench.run().await), ["Done", "Delete old"]);
+    assert!(bench.fake.names().is_empty());
+    assert!(bench.recorded().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupted_run_does_not_end_as_done() {
+    let bench = Bench::new(Scene::finished(""), available()).await.orphan("old", "ours", false).await;
+    bench.stop.request();
+    assert_eq!(lines(&bench.run().await), ["Interrupted", "not reached old: the run was interrupted"]);
+    assert_eq!(bench.fake.names(), ["old"]);
+    let bench = Bench::new(new_scene(), available()).await;
+    bench.stop.request();
+    let report = bench.run().await;
+    assert_eq!((report.end, report.not_reached.len()), (End::Interrupted, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_belongs_to_others_by_now_is_not_deleted() {
+    for (lineage, adopted) in [("theirs", false), ("theirs", true)] {
+        let bench = Bench::new(Scene::finished(""), available()).await.orphan("old", lineage, adopted).await;
+        let report = lines(&bench.run().await);
+        assert_eq!(report, ["Failed", "failed old: old now belongs to argocd/Network/one, lineage theirs: it is not deleted"]);
+        assert_eq!(bench.fake.names(), ["old"]);
+    }
+}
+
+#[test]
+fn interrupted_beats_failed_beats_incomplete() {
+    let address = crate::graph::identity::Address("a".into());
+    let failed = [Failure { address: address.clone(), kind: String::new(), reason: String::new() }];
+    let left = [NotReached { address, kind: String::new(), reason: String::new() }];
+    assert_eq!(end(&failed, &left, true), End::Interrupted);
+    assert_eq!(end(&failed, &left, false), End::Failed);
+    assert_eq!(end(&failed, &[], true), End::Failed);
+    assert_eq!(end(&[], &left, true), End::Interrupted);
+    assert_eq!(end(&[], &left, false), End::Incomplete);
+    assert_eq!(end(&[], &[], true), End::Done);
+}
