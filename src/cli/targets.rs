@@ -98,21 +98,23 @@ fn by_name(text: &str, namespace: Option<&str>, recorded: &mut Recorded) -> Resu
     }
     match matching(text, namespace, &recorded.keys).as_slice() {
         [key] => Ok((*key).clone()),
-        [] => Err(CliError::Usage(match (namespace, matching(text, None, &recorded.keys).as_slice()) {
-            (Some(namespace), [key, ..]) => {
-                format!("{text} is not recorded in namespace {namespace}, but in namespace {}", key.namespace)
-            }
-            _ => {
-                let names: Vec<_> = recorded.keys.iter().map(|key| (key.kind.as_str(), key.name.as_str())).collect();
-                unknown(text, &names, &recorded.store)
-            }
-        })),
+        [] => Err(CliError::Usage(not_there(text, namespace, recorded))),
         several => {
             let lines: Vec<_> =
                 several.iter().map(|key| format!("  {}/{} --namespace {}", key.kind, key.name, key.namespace)).collect();
             Err(CliError::Usage(format!("`{text}` is recorded in several namespaces; choose one:\n{}", lines.join("\n"))))
         }
     }
+}
+
+/// Why there is no instance of this name to be found in this namespace.
+fn not_there(text: &str, namespace: Option<&str>, recorded: &Recorded) -> String {
+    let elsewhere = matching(text, None, &recorded.keys);
+    if let (Some(namespace), Some(key)) = (namespace, elsewhere.first()) {
+        return format!("{text} is not recorded in namespace {namespace}, but in namespace {}", key.namespace);
+    }
+    let names: Vec<_> = recorded.keys.iter().map(|key| (key.kind.as_str(), key.name.as_str())).collect();
+    unknown(text, &names, &recorded.store)
 }
 
 /// The recorded instances that KIND/NAME and a namespace name. The case of the kind does not matter, as with kubectl.

@@ -56,7 +56,7 @@ fn subnet(graph: &Graph, looks: &Evaluation, index: NodeIndex) -> Option<Subnet>
 fn blocks(looks: &Evaluation, vpc: NodeIndex) -> Option<Vec<IpNet>> {
     let tree = looks.node(vpc).desired.at(&path::parse("spec.cidrBlocks"))?.known_part();
     let known: Vec<IpNet> = tree.as_array()?.iter().map(|block| block.as_str()?.parse().ok()).collect::<Option<_>>()?;
-    let all = looks.node(vpc).desired.unknowns().iter().all(|(field, _)| !field.to_string().starts_with("spec.cidrBlocks"));
+    let all = looks.node(vpc).desired.unknowns().iter().all(|(field, _)| !field.starts_with("spec.cidrBlocks"));
     (all && !known.is_empty()).then_some(known)
 }
 
