@@ -78,6 +78,11 @@ fn base(folder: Option<&Path>, problems: &mut Vec<Diagnostic>) -> (Vec<Node>, St
     }
 }
 
+/// Where the definitions come from that [`choose`] takes, before the user's own.
+pub fn source(folder: Option<&Path>) -> String {
+    base(folder, &mut Vec::new()).1
+}
+
 /// The built-in definitions.
 fn built_in(problems: &mut Vec<Diagnostic>) -> (Vec<Node>, String) {
     let mut nodes = Vec::new();

@@ -98,7 +98,7 @@ fn by_name(text: &str, namespace: Option<&str>, recorded: &mut Recorded) -> Resu
     }
     match matching(text, namespace, &recorded.keys).as_slice() {
         [key] => Ok((*key).clone()),
-        [] => Err(CliError::Usage(elsewhere_or_unknown(text, namespace, recorded))),
+        [] => Err(CliError::Usage(not_there(text, namespace, recorded))),
         several => {
             let lines: Vec<_> =
                 several.iter().map(|key| format!("  {}/{} --namespace {}", key.kind, key.name, key.namespace)).collect();
@@ -107,9 +107,10 @@ fn by_name(text: &str, namespace: Option<&str>, recorded: &mut Recorded) -> Resu
     }
 }
 
-/// What to say of KIND/NAME that is not recorded, or not in that namespace.
-fn elsewhere_or_unknown(text: &str, namespace: Option<&str>, recorded: &Recorded) -> String {
-    if let (Some(namespace), Some(key)) = (namespace, matching(text, None, &recorded.keys).first()) {
+/// Why there is no instance of this name to be found in this namespace.
+fn not_there(text: &str, namespace: Option<&str>, recorded: &Recorded) -> String {
+    let elsewhere = matching(text, None, &recorded.keys);
+    if let (Some(namespace), Some(key)) = (namespace, elsewhere.first()) {
         return format!("{text} is not recorded in namespace {namespace}, but in namespace {}", key.namespace);
     }
     let names: Vec<_> = recorded.keys.iter().map(|key| (key.kind.as_str(), key.name.as_str())).collect();

@@ -30,6 +30,9 @@ pub struct WrittenPlan {
     writer: String,
     /// What the command line named, relative to the folder it was run in.
     inputs: Vec<PathBuf>,
+    /// That folder; empty if it is not known.
+    #[serde(default)]
+    folder: PathBuf,
     /// The files that were read.
     documents: Vec<DocumentHash>,
     /// One an instance.
@@ -51,7 +54,8 @@ impl WrittenPlan {
             return Err(CliError::Usage(message.into()));
         }
         let writer = format!("fleetctl {}", env!("CARGO_PKG_VERSION"));
-        Ok(Self { version: VERSION, writer, inputs, documents: hashes(project), plans })
+        let folder = std::env::current_dir().unwrap_or_default();
+        Ok(Self { version: VERSION, writer, inputs, folder, documents: hashes(project), plans })
     }
 
     /// Writes the file, whole or not at all.
@@ -90,6 +94,18 @@ impl WrittenPlan {
     /// What the command line named when the plan was made.
     pub fn inputs(&self) -> &[PathBuf] {
         &self.inputs
+    }
+
+    /// Refuses to look for documents where they are not, and says where they are.
+    pub fn check_inputs(&self) -> Result<(), CliError> {
+        let Some(missing) = self.inputs.iter().find(|input| !input.exists()) else { return Ok(()) };
+        let there = if missing.is_absolute() || self.folder.as_os_str().is_empty() {
+            "carry it out where that is".to_owned()
+        } else {
+            format!("carry it out in the folder in which it was made, {}", self.folder.display())
+        };
+        let message = format!("the plan needs {}, which is not here", missing.display());
+        Err(CliError::Documents(vec![Diagnostic::error("missing-document", message).suggest(there)]))
     }
 
     /// Refuses documents and definitions that have moved.
@@ -236,11 +252,16 @@ mod tests {
             version: VERSION,
             writer: "fleetctl 0.1.0".into(),
             inputs: vec!["cluster.yaml".into()],
+            folder: "/home/me/fleet".into(),
             documents: vec![DocumentHash { name: "cluster.yaml".into(), sha256: "00".into() }],
             plans: vec![base()],
         };
         plan.write(&path).unwrap();
-        assert_eq!(WrittenPlan::read(&[path]).unwrap(), Some(plan));
+        assert_eq!(WrittenPlan::read(&[path]).unwrap(), Some(plan.clone()));
+        let error = plan.check_inputs().unwrap_err();
+        let missing = error.diagnostics()[0];
+        assert_eq!(missing.message, "the plan needs cluster.yaml, which is not here");
+        assert!(missing.suggestion.as_ref().unwrap().ends_with("made, /home/me/fleet"));
     }
 
     #[test]

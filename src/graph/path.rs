@@ -22,7 +22,7 @@ pub(crate) fn child(path: &str, key: &str) -> String {
     out
 }
 
-/// Reads a path back. `[]` becomes the first item.
+/// Reads a path back. Keys may stand in brackets with or without quotes; `[]` becomes the first item.
 pub(crate) fn parse(text: &str) -> Vec<Segment> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -32,7 +32,10 @@ pub(crate) fn parse(text: &str) -> Vec<Segment> {
             out.push(Segment::Field(key.to_owned()));
             rest = after;
         } else if let Some((index, after)) = rest.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
-            out.push(Segment::Index(index.parse().unwrap_or(0)));
+            // A key may stand there as it is: `metadata.labels[team]`.
+            let is_item = index.is_empty() || index.bytes().all(|digit| digit.is_ascii_digit());
+            let item = || Segment::Index(index.parse().unwrap_or(0));
+            out.push(if is_item { item() } else { Segment::Field(index.to_owned()) });
             rest = after;
         } else {
             let end = rest.char_indices().skip(1).find(|(_, c)| matches!(c, '.' | '[')).map_or(rest.len(), |(at, _)| at);
@@ -113,6 +116,8 @@ mod tests {
         assert_eq!(text(&path), "metadata.annotations[\"services.k8s.aws/region\"]");
         assert_eq!(parse(&text(&path)), path);
         assert_eq!(parse("spec.routes[2].gatewayID"), [field("spec"), field("routes"), Segment::Index(2), field("gatewayID")]);
+        assert_eq!(parse("metadata.labels[team]"), [field("metadata"), field("labels"), field("team")]);
+        assert_eq!(parse("spec.routes[]"), [field("spec"), field("routes"), Segment::Index(0)]);
         assert_eq!(any_item("spec.routes[12].gatewayID"), "spec.routes[].gatewayID");
         assert_eq!(any_item("metadata.annotations[\"a.b\"]"), "metadata.annotations[\"a.b\"]");
     }

@@ -14,6 +14,9 @@ use futures::future::join_all;
 /// Plans, shows, asks and carries out, all instances side by side.
 pub(super) async fn run(context: &Context, arguments: &Apply) -> Result<u8, CliError> {
     let written = WrittenPlan::read(&arguments.inputs.all())?;
+    if let Some(plan) = &written {
+        plan.check_inputs()?;
+    }
     let inputs = match &written {
         Some(plan) => Inputs { files: plan.inputs().to_vec(), file: Vec::new() },
         None => arguments.inputs.clone(),

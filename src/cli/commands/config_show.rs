@@ -1,6 +1,7 @@
 //! `fleetctl config show`.
 
 use crate::cli::context::Context;
+use crate::cli::definitions;
 use crate::cli::environment::{self, Environment};
 use crate::cli::json::Versioned;
 use crate::cli::settings::file::Located;
@@ -53,9 +54,10 @@ fn own_rows(settings: &Settings) -> Vec<Row> {
         value: setting.value.as_ref().map(|path| path.display().to_string()).or(otherwise.map(Into::into)),
         origin: setting.origin.clone(),
     };
+    let graphs = definitions::source(settings.graphs.value.as_deref());
     vec![
         optional("config", &path(&settings.config, None)),
-        optional("graphs", &path(&settings.graphs, Some("./graphs if it holds any, otherwise built-in"))),
+        optional("graphs", &path(&settings.graphs, Some(graphs.as_str()))),
         row("state", &settings.state.value.display(), &settings.state.origin),
         row("output", &choice(&settings.output.value), &settings.output.origin),
         row("yes", &settings.yes.value, &settings.yes.origin),
@@ -160,26 +162,26 @@ mod tests {
         let text = table(["SETTING", "VALUE", "ORIGIN"], cells, Style::new(false));
         assert!(!text.contains("very-secret"), "{text}");
         insta::assert_snapshot!(text.replace(&folder.path().display().to_string(), "DIR"), @"
-        SETTING                         VALUE                                         ORIGIN
-        config                          DIR/fleetctl.yaml                 --config
-        graphs                          ./graphs if it holds any, otherwise built-in  default
-        state                           /var/fleet                                    environment variable FLEETCTL_STATE
-        output                          text                                          default
-        yes                             false                                         default
-        quiet                           false                                         default
-        verbose                         0                                             default
-        color                           auto                                          default
-        parallelism                     8                                             --parallelism
-        visibilityWindow                60s                                           default
-        region                          us-west-2                                     environment variable AWS_REGION
-        defaultTags.team                platform                                      DIR/fleetctl.yaml:6
-        accounts.222222222222.roleName  ack                                           DIR/fleetctl.yaml:3
-        accounts.222222222222.duration  1h                                            DIR/fleetctl.yaml:4
-        argocd.server                   argocd.example.com                            environment variable ARGOCD_SERVER
-        argocd.token                    (set)                                         environment variable ARGOCD_AUTH_TOKEN
-        argocd.options                  (set)                                         environment variable ARGOCD_OPTS
-        aws.profile                                                                   default
-        aws.endpoint                    http://…@127.0.0.1:4566                       environment variable AWS_ENDPOINT_URL
+        SETTING                         VALUE                          ORIGIN
+        config                          DIR/fleetctl.yaml  --config
+        graphs                          graphs                         default
+        state                           /var/fleet                     environment variable FLEETCTL_STATE
+        output                          text                           default
+        yes                             false                          default
+        quiet                           false                          default
+        verbose                         0                              default
+        color                           auto                           default
+        parallelism                     8                              --parallelism
+        visibilityWindow                60s                            default
+        region                          us-west-2                      environment variable AWS_REGION
+        defaultTags.team                platform                       DIR/fleetctl.yaml:6
+        accounts.222222222222.roleName  ack                            DIR/fleetctl.yaml:3
+        accounts.222222222222.duration  1h                             DIR/fleetctl.yaml:4
+        argocd.server                   argocd.example.com             environment variable ARGOCD_SERVER
+        argocd.token                    (set)                          environment variable ARGOCD_AUTH_TOKEN
+        argocd.options                  (set)                          environment variable ARGOCD_OPTS
+        aws.profile                                                    default
+        aws.endpoint                    http://…@127.0.0.1:4566        environment variable AWS_ENDPOINT_URL
         ");
     }
 }

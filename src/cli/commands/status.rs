@@ -32,7 +32,7 @@ pub(super) async fn run(context: &Context, arguments: &Status) -> Result<u8, Cli
         context.printer.json(&Versioned::new(Instances { instances }));
     } else if instances.is_empty() && unreadable.is_empty() {
         context.printer.result(&nothing(&all, arguments.namespace.as_deref(), &store));
-    } else {
+    } else if !instances.is_empty() {
         context.printer.result(&render(&instances, context.printer.style()));
     }
     Ok(if unreadable.is_empty() { 0 } else { End::Incomplete.exit_code() })

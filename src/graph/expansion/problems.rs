@@ -36,9 +36,8 @@ fn merged(problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut kept: Vec<(Diagnostic, usize)> = Vec::new();
     for problem in problems {
         let is_same = |(other, _): &&mut (Diagnostic, usize)| {
-            let from_input = problem.suggestion.as_ref().is_some_and(|text| text.contains(COMES_FROM));
             let alike = (&other.category, &other.location) == (&problem.category, &problem.location);
-            from_input && alike && other.suggestion == problem.suggestion
+            alike && input_of(&problem).is_some_and(|input| input_of(other) == Some(input))
         };
         match kept.iter_mut().find(is_same) {
             Some((_, more)) => *more += 1,
@@ -54,6 +53,11 @@ fn merged(problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
         problem
     });
     counted.collect()
+}
+
+/// The input that a suggestion names.
+fn input_of(problem: &Diagnostic) -> Option<&str> {
+    problem.suggestion.as_deref()?.split_once(COMES_FROM).map(|(_, input)| input)
 }
 
 /// Inputs that included resources read and nobody gives. kro waits for them for ever.

@@ -147,6 +147,12 @@ fn a_broken_cidr_is_found_at_its_input() {
 }
 
 #[test]
+fn what_many_objects_make_of_one_input_is_one_problem() {
+    let problems = problems(&INSTANCE.replace("10.0.0.0/16", "10.0.0.0/160"), &own());
+    assert_eq!(categories(&problems), ["impossible-value"], "{}", shown(&problems));
+}
+
+#[test]
 fn subnets_lie_inside_of_their_vpc_and_apart() {
     let outside = problems(&INSTANCE.replace("10.0.11.0/24", "10.9.11.0/24"), &own());
     assert_eq!(categories(&outside), ["impossible-value"], "{}", shown(&outside));

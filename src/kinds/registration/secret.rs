@@ -118,9 +118,13 @@ pub(super) fn impossible_values(object: &Value) -> Vec<ImpossibleValue> {
 /// Applications are named `<addon>-<cluster>`, and Kubernetes takes only DNS labels there.
 fn name_fault(object: &Value) -> Option<ImpossibleValue> {
     let name = object["stringData"]["name"].as_str()?;
+    let message = || match name.chars().count() {
+        length @ 64.. => format!("the cluster name `{name}` has {length} characters, 63 are allowed"),
+        _ => format!("the cluster name `{name}` is not a DNS label"),
+    };
     (!is_dns_label(name)).then(|| ImpossibleValue {
         path: "stringData.name".to_owned(),
-        message: format!("the cluster name `{name}` is not a DNS label"),
+        message: message(),
         expected: "1 to 63 of a-z, 0-9 and `-`, beginning and ending with a letter or digit".to_owned(),
     })
 }
