@@ -268,7 +268,7 @@ impl Site {
 
     /// Something to be removed.
     pub(super) fn doomed(&self, item: Item, record: Record) -> Doomed {
-        let unreachable = (record.identity.kind == "Secret" && !self.has_argocd()).then(|| NO_ARGOCD.to_owned());
+        let unreachable = (record.identity.is_secret() && !self.has_argocd()).then(|| NO_ARGOCD.to_owned());
         Doomed { item, record, unreachable }
     }
 
@@ -294,7 +294,7 @@ impl Site {
     }
 
     fn unreachable(&self, place: &Place) -> Option<String> {
-        let missing = place.identity.kind == "Secret" && !self.has_argocd();
+        let missing = place.identity.is_secret() && !self.has_argocd();
         missing.then(|| format!("{NO_ARGOCD}, or `argocd: none` in fleetctl.yaml"))
     }
 
@@ -303,7 +303,7 @@ impl Site {
         let mut orphaned = Vec::new();
         for record in state.map(|state| state.resources.as_slice()).unwrap_or_default() {
             let placed = work.places.iter().flatten().any(|place| place.identity == record.identity);
-            let left_out = record.identity.kind == "Secret" && matches!(self.engine.settings.argocd, ArgoCd::None);
+            let left_out = record.identity.is_secret() && matches!(self.engine.settings.argocd, ArgoCd::None);
             if !placed && !left_out {
                 orphaned.push(self.doomed(self.recorded_item(record, lineage).await?, record.clone()));
             }

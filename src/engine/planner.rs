@@ -350,7 +350,7 @@ fn replace_registrations(work: &Work, changes: &mut [Change]) {
         .map(|change| change.address.clone())
         .collect();
     let registrations = changes.iter_mut().filter(|change| {
-        change.kind == "Secret" && change.id.is_some() && matches!(change.action, Action::Update | Action::None)
+        change.identity.is_secret() && change.id.is_some() && matches!(change.action, Action::Update | Action::None)
     });
     for change in registrations {
         let node = work.graph.resources().find(|(_, node)| node.address == change.address);

@@ -32,7 +32,7 @@ pub(super) async fn check(work: &Work, sighting: &Sighting) -> Result<(), Engine
 }
 
 fn registers(item: &Item, changes: &[Change]) -> bool {
-    item.kind_name() == "Secret"
+    item.subject.identity.is_secret()
         && changes
             .iter()
             .any(|change| change.address == item.subject.address && !matches!(change.action, Action::None | Action::Refused))

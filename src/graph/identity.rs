@@ -23,6 +23,14 @@ pub struct Identity {
     pub region: String,
 }
 
+impl Identity {
+    /// Whether it is a Secret. Of those only registrations with Argo CD are carried out.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        self.api_version == "v1" && self.kind == "Secret"
+    }
+}
+
 impl fmt::Display for Identity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {}/{} ({}, {})", self.kind, self.namespace, self.name, self.account, self.region)

@@ -91,31 +91,23 @@ impl Default for Facts {
 /// The description of an ACK kind of the table, by its name. A name that the table does not have gives a description
 /// without fields; a test of the catalog rules that out.
 pub fn describe_ack(name: &str, facts: &Facts) -> KindDescription {
-    if let Some(known) = schemas::ack_kind(name) {
-        return ack_description(known, facts);
-    }
-    KindDescription {
-        api_version: String::new(),
-        kind: name.to_owned(),
-        scope: Scope::Namespaced,
-        spec: nothing(),
-        status: nothing(),
-        root: nothing(),
-        support: facts.support,
-        fields: facts.fields,
-        published: facts.published,
-        references: facts.references,
-        implied: facts.implied,
+    match schemas::ack_kind(name) {
+        Some(known) => ack_description(known, facts),
+        None => description("", name, nothing(), nothing(), facts),
     }
 }
 
 fn ack_description(known: &schemas::AckKind, facts: &Facts) -> KindDescription {
+    description(&known.api_version, &known.kind, known.spec.clone(), known.status.clone(), facts)
+}
+
+fn description(api_version: &str, kind: &str, spec: Schema, status: Schema, facts: &Facts) -> KindDescription {
     KindDescription {
-        api_version: known.api_version.clone(),
-        kind: known.kind.clone(),
+        api_version: api_version.to_owned(),
+        kind: kind.to_owned(),
         scope: Scope::Namespaced,
-        spec: known.spec.clone(),
-        status: known.status.clone(),
+        spec,
+        status,
         root: nothing(),
         support: facts.support,
         fields: facts.fields,

@@ -251,7 +251,7 @@ impl Graph {
     }
 
     /// Order and deletion waves of the resources, or the cycles that forbid one.
-    #[allow(clippy::type_complexity, reason = "the two fields of the graph")]
+    #[expect(clippy::type_complexity, reason = "the two fields of the graph")]
     fn sorted(&self) -> Result<(Vec<NodeIndex>, Vec<Vec<NodeIndex>>), Vec<Diagnostic>> {
         let resources: Vec<NodeIndex> = self.resources().map(|(index, _)| index).collect();
         let position = |index: NodeIndex| resources.binary_search(&index).ok();

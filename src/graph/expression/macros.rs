@@ -74,7 +74,7 @@ fn has(builder: &mut Builder<'_, '_>, arguments: &mut Vec<IdedExpr>) -> Expansio
 }
 
 /// `string(x)`: `string(@text(x))`.
-#[allow(clippy::unnecessary_wraps)] // what macros answer
+#[expect(clippy::unnecessary_wraps, reason = "it is what macros answer")]
 fn text(builder: &mut Builder<'_, '_>, arguments: &mut Vec<IdedExpr>) -> Expansion {
     let Some(argument) = arguments.pop() else { return Ok(None) };
     let argument = builder.call(TEXT, vec![argument]);

@@ -167,7 +167,7 @@ fn whole(number: &Number) -> Option<i64> {
     const LIMIT: f64 = 9_007_199_254_740_992.0; // 2^53: beyond it a double has no fractions to be without
     number.as_i64().or_else(|| {
         let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= LIMIT)?;
-        #[allow(clippy::cast_possible_truncation)] // it is whole and small enough
+        #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
         Some(float as i64)
     })
 }

@@ -1,11 +1,12 @@
 //! The Secret of a registration as it stands in a graph: what fleetctl takes of it, and what it cannot take.
 
 use crate::graph::catalog::ImpossibleValue;
+use crate::graph::expansion::REGISTRATION_LABEL;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// The label that makes a Secret a cluster of Argo CD.
-pub(super) const SECRET_TYPE: &str = "argocd.argoproj.io/secret-type";
+pub(super) const SECRET_TYPE: &str = REGISTRATION_LABEL.0;
 
 /// Keys of `stringData` that are carried out. No other value of a Secret is kept anywhere.
 pub(super) const KEPT: [&str; 3] = ["name", "server", "project"];
@@ -81,7 +82,7 @@ impl ClusterArn {
 
 /// Whether an object is a registration at all. Unknown labels count as none.
 pub(super) fn is_registration(object: &Value) -> bool {
-    object["metadata"]["labels"][SECRET_TYPE].as_str() == Some("cluster")
+    object["metadata"]["labels"][SECRET_TYPE].as_str() == Some(REGISTRATION_LABEL.1)
 }
 
 /// The object without everything that may be secret: of `stringData` only name, server and project stay, of `data`

@@ -40,7 +40,7 @@ fn words(block: &[u8]) -> [u32; 16] {
 fn constants() -> [u32; 64] {
     let mut constants = [0; 64];
     for (index, constant) in (1_u32..).zip(&mut constants) {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // below 2^32, and rounded down on purpose
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 2^32, and rounded down on purpose")]
         let value = (f64::from(index).sin().abs() * 4_294_967_296.0) as u32;
         *constant = value;
     }

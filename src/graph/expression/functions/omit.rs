@@ -15,7 +15,7 @@ pub(super) fn register(library: &mut Library) -> Result<(), String> {
     library.function("omit() -> dyn", omit)
 }
 
-#[allow(clippy::unnecessary_wraps)] // the evaluator's function pointer type
+#[expect(clippy::unnecessary_wraps, reason = "it is the evaluator's function pointer type")]
 fn omit<'b, 'v>(_: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     Ok(CowVal::owned(Omitted(())))
 }

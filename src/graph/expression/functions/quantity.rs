@@ -123,7 +123,7 @@ fn as_integer<'b, 'v>(arguments: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     whole(amount(&arguments, 0)?).map(int_value).ok_or_else(|| failed("asInteger", "the quantity is no integer"))
 }
 
-#[allow(clippy::cast_precision_loss)] // that is what the name says
+#[expect(clippy::cast_precision_loss, reason = "that is what the name says")]
 fn as_approximate_float<'b, 'v>(arguments: Arguments<'b, 'v>) -> Outcome<'b, 'v> {
     Ok(CowVal::owned(CelDouble::from(amount(&arguments, 0)? as f64 / UNIT as f64)))
 }
