@@ -103,25 +103,6 @@ fn ended_early() -> CallError {
     }
 }
 
-/// All pages of a listing: `read` reads the page after a token.
-pub(super) async fn pages<T, F, R>(read: F) -> Result<Vec<T>, CallError>
-where
-    F: Fn(Option<String>) -> R,
-    R: Future<Output = Result<(Vec<T>, Option<String>), CallError>>,
-{
-    let mut all = Vec::new();
-    let mut token = None;
-    loop {
-        let (mut page, next) = read(token).await?;
-        all.append(&mut page);
-        match next {
-            // An empty token means the end, as a missing one does.
-            Some(next) if !next.is_empty() => token = Some(next),
-            _ => return Ok(all),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,18 +175,5 @@ mod tests {
         let (cancelled, second) = tokio::join!(cancelled, second);
         assert!(cancelled.is_err());
         assert_eq!(second, Ok(Some(7)));
-    }
-
-    #[tokio::test]
-    async fn pages_are_read_to_the_end() {
-        let all = pages(|token| async move {
-            match token.as_deref() {
-                None => Ok((vec![1, 2], Some("next".to_owned()))),
-                Some("next") => Ok((vec![3], Some(String::new()))),
-                Some(_) => Err(failure()),
-            }
-        })
-        .await;
-        assert_eq!(all, Ok(vec![1, 2, 3]));
     }
 }

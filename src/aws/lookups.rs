@@ -3,9 +3,10 @@
 //! Asks by id are coalesced (see [`super::batch`]) and sent as *filters*: an id that AWS does not know gives no answer
 //! instead of failing the whole call, so absence is `None`, never an error.
 
-use super::batch::{Batch, FILTER_VALUES, pages};
+use super::batch::{Batch, FILTER_VALUES};
 use super::ec2::Reader;
 use super::error::CallError;
+use super::pages::pages;
 use super::tags;
 use aws_sdk_ec2::types::{Address, Filter, InternetGateway, NatGateway, RouteTable, Subnet, Tag, Vpc};
 use std::collections::HashMap;

@@ -17,6 +17,7 @@ pub mod identity;
 pub mod limits;
 mod lookups;
 mod operations;
+pub mod pages;
 mod profile;
 pub(crate) mod redact;
 mod refusals;

@@ -16,6 +16,7 @@ use super::values::{Checker, Wrong, iam_arn, name};
 use super::{policy_document, tags};
 use crate::aws::eks::{Reader, Writer};
 use crate::aws::error::CallError;
+use crate::aws::pages::pages;
 use crate::aws::tags::{of_eks, to_eks};
 use crate::graph::catalog::{Field, ImpossibleValue, KindDescription, Production, Support};
 use crate::state::file::Record;
@@ -118,26 +119,22 @@ async fn find(
     namespace: &str,
     account: &str,
 ) -> Result<Option<Observed>, CallError> {
-    let mut token = None;
-    loop {
+    let listed = pages(|token| async {
         let input = ListPodIdentityAssociationsInputBuilder::default()
             .cluster_name(cluster)
             .namespace(namespace)
             .service_account(account)
             .set_next_token(token);
-        let Some(page) = present(reader.list_pod_identity_associations(input).await)? else { return Ok(None) };
-        let found = page
-            .associations
-            .unwrap_or_default()
-            .into_iter()
-            .find(|association| association.namespace() == Some(namespace) && association.service_account() == Some(account));
-        if let Some(id) = found.and_then(|association| association.association_id) {
-            return describe(reader, subject, cluster, &id).await;
-        }
-        token = page.next_token;
-        if token.is_none() {
-            return Ok(None);
-        }
+        let page = reader.list_pod_identity_associations(input).await?;
+        Ok((page.associations.unwrap_or_default(), page.next_token))
+    });
+    let listed = present(listed.await)?.unwrap_or_default();
+    let mut found = listed
+        .into_iter()
+        .filter(|association| association.namespace() == Some(namespace) && association.service_account() == Some(account));
+    match found.next().and_then(|association| association.association_id) {
+        Some(id) => describe(reader, subject, cluster, &id).await,
+        None => Ok(None),
     }
 }
 

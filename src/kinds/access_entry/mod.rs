@@ -19,6 +19,7 @@ use super::shared::{
 use super::values::{Checker, Wrong, iam_arn, one_of};
 use crate::aws::eks::Reader;
 use crate::aws::error::CallError;
+use crate::aws::pages::pages;
 use crate::aws::tags::of_eks;
 use crate::graph::catalog::{Field, ImpossibleValue, KindDescription, Production, Support};
 use crate::state::file::Record;
@@ -120,19 +121,15 @@ async fn look(reader: &Reader, subject: &Subject, cluster: &str, principal: &str
 }
 
 async fn policies(reader: &Reader, cluster: &str, principal: &str) -> Result<Vec<AssociatedAccessPolicy>, CallError> {
-    let (mut found, mut token) = (Vec::new(), None);
-    loop {
+    pages(|token| async {
         let input = ListAssociatedAccessPoliciesInputBuilder::default()
             .cluster_name(cluster)
             .principal_arn(principal)
             .set_next_token(token);
         let page = reader.list_associated_access_policies(input).await?;
-        found.extend(page.associated_access_policies.unwrap_or_default());
-        token = page.next_token;
-        if token.is_none() {
-            return Ok(found);
-        }
-    }
+        Ok((page.associated_access_policies.unwrap_or_default(), page.next_token))
+    })
+    .await
 }
 
 fn policy(policy: &AssociatedAccessPolicy) -> AccessPolicy {

@@ -2,6 +2,7 @@
 
 use super::describe;
 use crate::aws::error::{CallError, ErrorClass};
+use crate::aws::pages::pages;
 use crate::kinds::kind::{Cloud, StepError, Subject};
 use crate::kinds::recorder::Recorder;
 use crate::kinds::shared::{fault, present, removal};
@@ -60,16 +61,12 @@ fn hindrance(cluster: &Cluster, nodegroups: &[String]) -> Option<CallError> {
 }
 
 async fn nodegroups(eks: &crate::aws::eks::Reader, cluster: &str) -> Result<Vec<String>, CallError> {
-    let (mut found, mut token) = (Vec::new(), None);
-    loop {
+    let found = pages(|token| async {
         let input = ListNodegroupsInputBuilder::default().cluster_name(cluster).set_next_token(token);
-        let Some(page) = present(eks.list_nodegroups(input).await)? else { return Ok(found) };
-        found.extend(page.nodegroups.unwrap_or_default());
-        token = page.next_token;
-        if token.is_none() {
-            return Ok(found);
-        }
-    }
+        let page = eks.list_nodegroups(input).await?;
+        Ok((page.nodegroups.unwrap_or_default(), page.next_token))
+    });
+    Ok(present(found.await)?.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::spec::RoleSpec;
 use crate::aws::error::CallError;
 use crate::aws::iam::Reader;
+use crate::aws::pages::pages;
 use crate::aws::tags::of_iam;
 use crate::kinds::kind::{Observed, Readiness, Subject};
 use crate::kinds::policy_document::decoded;
@@ -37,30 +38,22 @@ pub(super) async fn role(iam: &Reader, subject: &Subject, name: &str) -> Result<
 
 /// The ARNs of the managed policies that are attached.
 pub(super) async fn attached_policies(iam: &Reader, name: &str) -> Result<Vec<String>, CallError> {
-    let (mut found, mut marker) = (Vec::new(), None);
-    loop {
+    let policies = pages(|marker| async {
         let input = ListAttachedRolePoliciesInputBuilder::default().role_name(name).set_marker(marker);
         let page = iam.list_attached_role_policies(input).await?;
-        found.extend(page.attached_policies.unwrap_or_default().into_iter().filter_map(|policy| policy.policy_arn));
-        marker = page.marker.filter(|_| page.is_truncated);
-        if marker.is_none() {
-            return Ok(found);
-        }
-    }
+        Ok((page.attached_policies.unwrap_or_default(), page.marker.filter(|_| page.is_truncated)))
+    });
+    Ok(policies.await?.into_iter().filter_map(|policy| policy.policy_arn).collect())
 }
 
 /// The names of the inline policies.
 pub(super) async fn inline_policy_names(iam: &Reader, name: &str) -> Result<Vec<String>, CallError> {
-    let (mut found, mut marker) = (Vec::new(), None);
-    loop {
+    pages(|marker| async {
         let input = ListRolePoliciesInputBuilder::default().role_name(name).set_marker(marker);
         let page = iam.list_role_policies(input).await?;
-        found.extend(page.policy_names);
-        marker = page.marker.filter(|_| page.is_truncated);
-        if marker.is_none() {
-            return Ok(found);
-        }
-    }
+        Ok((page.policy_names, page.marker.filter(|_| page.is_truncated)))
+    })
+    .await
 }
 
 async fn inline_policies(iam: &Reader, name: &str) -> Result<BTreeMap<String, String>, CallError> {
@@ -78,16 +71,12 @@ async fn tags(iam: &Reader, role: &Role) -> Result<BTreeMap<String, String>, Cal
     if !role.tags().is_empty() {
         return Ok(of_iam(role.tags()));
     }
-    let (mut found, mut marker) = (BTreeMap::new(), None);
-    loop {
+    let tags = pages(|marker| async {
         let input = ListRoleTagsInputBuilder::default().role_name(&role.role_name).set_marker(marker);
         let page = iam.list_role_tags(input).await?;
-        found.extend(of_iam(&page.tags));
-        marker = page.marker.filter(|_| page.is_truncated);
-        if marker.is_none() {
-            return Ok(found);
-        }
-    }
+        Ok((page.tags, page.marker.filter(|_| page.is_truncated)))
+    });
+    Ok(of_iam(&tags.await?))
 }
 
 fn spec_of(role: &Role) -> RoleSpec {
