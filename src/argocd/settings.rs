@@ -46,7 +46,8 @@ impl ArgoCdSettings {
     }
 
     /// The server's address, for people: `https://argocd.example.com`.
-    pub fn server(&self) -> &str {
+    #[cfg(test)]
+    pub(crate) fn server(&self) -> &str {
         &self.base
     }
 }

@@ -32,10 +32,8 @@ impl Writer {
 reads! { "eks", aws_sdk_eks,
     describe_access_entry(DescribeAccessEntryInputBuilder) -> DescribeAccessEntryOutput, "DescribeAccessEntry";
     describe_addon(DescribeAddonInputBuilder) -> DescribeAddonOutput, "DescribeAddon";
-    describe_addon_versions(DescribeAddonVersionsInputBuilder) -> DescribeAddonVersionsOutput, "DescribeAddonVersions";
     describe_cluster(DescribeClusterInputBuilder) -> DescribeClusterOutput, "DescribeCluster";
     describe_pod_identity_association(DescribePodIdentityAssociationInputBuilder) -> DescribePodIdentityAssociationOutput, "DescribePodIdentityAssociation";
-    describe_update(DescribeUpdateInputBuilder) -> DescribeUpdateOutput, "DescribeUpdate";
     list_associated_access_policies(ListAssociatedAccessPoliciesInputBuilder) -> ListAssociatedAccessPoliciesOutput, "ListAssociatedAccessPolicies";
     list_nodegroups(ListNodegroupsInputBuilder) -> ListNodegroupsOutput, "ListNodegroups";
     list_pod_identity_associations(ListPodIdentityAssociationsInputBuilder) -> ListPodIdentityAssociationsOutput, "ListPodIdentityAssociations";

@@ -114,7 +114,7 @@ pub fn plan(input: PlanInput<'_>) -> Planned {
             _ => not_carried_out.extend(left_out(&input, *index)),
         }
     }
-    replace_registrations(input.work, &mut changes);
+    follow_clusters(input.work, &mut changes);
     let superseded = orphans::settle(&input, &excluded, &evaluation, &mut changes);
     let summary = Summary::of(&changes);
     let plan = Plan { header: input.header, changes, not_carried_out, summary, open_calls: input.open_calls };
@@ -342,22 +342,27 @@ fn difference(path: String, before: Value, leaf: Leaf<'_>) -> FieldDifference {
     }
 }
 
-/// The server of a registration cannot be changed: when its cluster is made anew, so is the registration.
-fn replace_registrations(work: &Work, changes: &mut [Change]) {
-    let made_anew: Vec<Address> = changes
-        .iter()
-        .filter(|change| change.kind == "Cluster" && matches!(change.action, Action::Create | Action::Replace))
-        .map(|change| change.address.clone())
-        .collect();
-    let registrations = changes.iter_mut().filter(|change| {
-        change.identity.is_secret() && change.id.is_some() && matches!(change.action, Action::Update | Action::None)
-    });
-    for change in registrations {
+/// What goes with a cluster that is made anew has to be made anew too: what AWS takes away with it, and its registration,
+/// whose server cannot be changed.
+fn follow_clusters(work: &Work, changes: &mut [Change]) {
+    let clusters = |changes: &[Change], actions: &[Action]| -> Vec<Address> {
+        let made_anew = changes.iter().filter(|change| change.kind == "Cluster" && actions.contains(&change.action));
+        made_anew.map(|change| change.address.clone()).collect()
+    };
+    let replaced = clusters(changes, &[Action::Replace]);
+    let made = clusters(changes, &[Action::Create, Action::Replace]);
+    for change in changes.iter_mut().filter(|change| change.id.is_some()) {
+        let gone = match catalog::kind(&change.identity.api_version, &change.kind).and_then(Kind::goes_with) {
+            _ if change.identity.is_secret() => &made,
+            Some(with) if with.kind == "Cluster" => &replaced,
+            _ => continue,
+        };
         let node = work.graph.resources().find(|(_, node)| node.address == change.address);
         let mut needed =
             node.iter().flat_map(|(index, _)| work.graph.edges_from(*index)).map(|edge| &work.graph.node(edge.to).address);
-        if needed.any(|address| made_anew.contains(address)) {
+        if matches!(change.action, Action::Update | Action::None) && needed.any(|address| gone.contains(address)) {
             change.action = Action::Replace;
+            change.waits = false;
             change.reason = Some("its cluster is made anew".to_owned());
         }
     }

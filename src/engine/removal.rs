@@ -15,7 +15,7 @@ use crate::graph::identity::{Address, Identity};
 use crate::kinds::kind::{Owner, Readiness, StepError};
 use crate::state::file::{Phase, Record};
 use chrono::Utc;
-use order::Order;
+pub(super) use order::Order;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::task::JoinSet;

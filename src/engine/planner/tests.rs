@@ -70,7 +70,46 @@ spec:
           server: arn:aws:eks:us-west-2:222222222222:cluster/one
 "#;
 
-/// An instance of [`DEFINITION`], what the state says of it, and what AWS says.
+/// A cluster, what lives in it, and its registration.
+const WITH_CLUSTER: &str = r#"
+apiVersion: kro.run/v1alpha1
+kind: ResourceGraphDefinition
+metadata: {name: network.kro.run}
+spec:
+  schema:
+    apiVersion: v1alpha1
+    kind: Network
+    spec:
+      accountId: string | required=true
+  resources:
+    - id: cluster
+      template:
+        apiVersion: eks.services.k8s.aws/v1alpha1
+        kind: Cluster
+        metadata: {name: one}
+        spec:
+          name: one
+          roleARN: arn:aws:iam::222222222222:role/eks
+          resourcesVPCConfig: {subnetIDs: [subnet-1, subnet-2]}
+    - id: addon
+      template:
+        apiVersion: eks.services.k8s.aws/v1alpha1
+        kind: Addon
+        metadata: {name: dns}
+        spec: {name: dns, clusterName: "${cluster.spec.name}"}
+    - id: registration
+      template:
+        apiVersion: v1
+        kind: Secret
+        metadata: {name: registration, labels: {argocd.argoproj.io/secret-type: cluster}}
+        type: Opaque
+        stringData:
+          name: one
+          project: default
+          server: ${cluster.status.ackResourceMetadata.arn}
+"#;
+
+/// An instance of a definition, what the state says of it, and what AWS says.
 pub(in crate::engine) struct Scene {
     pub(in crate::engine) work: Work,
     pub(in crate::engine) seen: BTreeMap<NodeIndex, Seen>,
@@ -79,12 +118,16 @@ pub(in crate::engine) struct Scene {
 }
 
 impl Scene {
-    /// Nothing is recorded, and nothing is there. `inputs` are lines of the instance's spec.
+    /// An instance of [`DEFINITION`]. Nothing is recorded, and nothing is there. `inputs` are lines of the instance's spec.
     pub(in crate::engine) fn new(inputs: &str) -> Self {
+        Self::of(DEFINITION, inputs)
+    }
+
+    fn of(definition: &str, inputs: &str) -> Self {
         let spec = format!("  accountId: \"{ACCOUNT}\"\n{inputs}");
         let instance =
             format!("apiVersion: kro.run/v1alpha1\nkind: Network\nmetadata: {{name: one, namespace: argocd}}\nspec:\n{spec}");
-        let nodes = yaml::parse(&SourceFile::new("network.yaml", format!("{DEFINITION}---\n{instance}"))).unwrap();
+        let nodes = yaml::parse(&SourceFile::new("network.yaml", format!("{definition}---\n{instance}"))).unwrap();
         let (definitions, problems) = Definitions::load(&nodes, &KindCatalog);
         assert!(problems.is_empty(), "{problems:?}");
         let (documents, problems) = Documents::load(&nodes, &definitions);
@@ -449,6 +492,25 @@ fn a_registration_that_cannot_be_reached_is_named() {
     let mut scene = scene.without_registration();
     scene.orphans.push(Orphan { record, observed: None, unreachable: Some("no server".into()) });
     assert_eq!(scene.change("registration"), "Delete unread: it left the graph, but will not be reached: no server");
+}
+
+#[test]
+fn what_goes_with_a_cluster_is_made_anew_with_it() {
+    let cluster = |readiness| Observed { readiness, ..observed("one", json!({"name": "one"}), json!({})) };
+    let failed = Readiness::Failed { code: "InternalFailure".into(), message: "no".into() };
+    let mut scene = Scene::of(WITH_CLUSTER, "")
+        .there("cluster", cluster(failed))
+        .there("addon", observed("one|dns", json!({"name": "dns", "clusterName": "one"}), json!({})))
+        .there("registration", observed("https://one", json!({}), json!({})))
+        .recorded("cluster", "one", Phase::Ready)
+        .recorded("addon", "one|dns", Phase::Ready)
+        .recorded("registration", "https://one", Phase::Ready);
+    assert_eq!(scene.actions(), "Replace cluster, Replace addon, Replace registration");
+    assert_eq!(scene.change("addon"), "Replace: its cluster is made anew");
+    // What went with a cluster that is gone is gone too, but for its registration.
+    scene.seen("cluster").observed = None;
+    scene.seen("addon").observed = None;
+    assert_eq!(scene.actions(), "Create cluster, Create addon, Replace registration");
 }
 
 #[test]

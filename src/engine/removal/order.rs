@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The order of the removals of one run. Identities that are not removed in it keep nobody waiting.
 #[derive(Debug, Default)]
-pub(super) struct Order {
+pub(in crate::engine) struct Order {
     /// What has to be gone before the key can go.
     blockers: BTreeMap<Identity, BTreeSet<Identity>>,
     /// The object that takes the key away with it.
@@ -17,7 +17,7 @@ pub(super) struct Order {
 
 impl Order {
     /// The order of removing these objects. Each comes with what its kind says of the object that takes it away.
-    pub(super) fn of(doomed: &[(&Record, Option<GoesWith>)]) -> Self {
+    pub(in crate::engine) fn of(doomed: &[(&Record, Option<GoesWith>)]) -> Self {
         let records: Records<'_> = doomed.iter().map(|(record, _)| (&record.identity, *record)).collect();
         let carriers = carriers(doomed, &records);
         let mut blockers: BTreeMap<Identity, BTreeSet<Identity>> = BTreeMap::new();
@@ -38,12 +38,12 @@ impl Order {
     }
 
     /// The object that takes this one away with it.
-    pub(super) fn carrier(&self, identity: &Identity) -> Option<&Identity> {
+    pub(in crate::engine) fn carrier(&self, identity: &Identity) -> Option<&Identity> {
         self.carriers.get(identity)
     }
 
     /// What an object takes away with it.
-    pub(super) fn carried_by(&self, carrier: &Identity) -> Vec<Identity> {
+    pub(in crate::engine) fn carried_by(&self, carrier: &Identity) -> Vec<Identity> {
         self.carriers.iter().filter(|(_, of)| *of == carrier).map(|(carried, _)| carried.clone()).collect()
     }
 

@@ -14,7 +14,7 @@ use super::context::{Context, Item, Trouble};
 use super::events::Event;
 use super::plan::Action;
 use super::planner::Planned;
-use super::removal::{self, Doomed, Ended};
+use super::removal::{self, Doomed, Ended, Order};
 use super::report::{Done, End, Failure, NotReached, RunReport};
 use super::work::Work;
 use crate::graph::catalog::{Catalog, Production, Step};
@@ -34,6 +34,8 @@ pub(super) struct Run<'a> {
     parallelism: usize,
     observations: Observations,
     nodes: BTreeMap<NodeIndex, Node>,
+    /// What goes with what is replaced.
+    order: Order,
     /// See [`Planned::superseded`].
     superseded: Vec<Identity>,
     fatal: Vec<Failure>,
@@ -58,8 +60,22 @@ impl<'a> Run<'a> {
             }
         }
         priority::assign(&work.graph, &context, &mut nodes);
-        let Planned { observations, superseded, .. } = planned;
-        Self { work, catalog, context, parallelism, observations, nodes, superseded, fatal: Vec::new(), started: Instant::now() }
+        let order = carry(&mut nodes);
+        let Planned { mut observations, superseded, .. } = planned;
+        // What has to go first is nobody's to build on.
+        observations.retain(|index, _| nodes.get(index).is_none_or(|node| !node.stage.has_to_go()));
+        Self {
+            work,
+            order,
+            catalog,
+            context,
+            parallelism,
+            observations,
+            nodes,
+            superseded,
+            fatal: Vec::new(),
+            started: Instant::now(),
+        }
     }
 
     /// Carries the plan out; then removes what left the graph, if nothing failed.
@@ -79,7 +95,7 @@ impl<'a> Run<'a> {
             tokio::select! {
                 // Nobody ends these tasks but the runtime when it goes down.
                 Some(joined) = running.join_next() => if let Ok(outcome) = joined {
-                    self.settle(outcome);
+                    self.settle(outcome).await;
                 },
                 () = self.context.stop.wait(), if !told => {
                     told = true;
@@ -180,7 +196,21 @@ impl<'a> Run<'a> {
         waits(Step::Create).or_else(|| if step == Step::Configure { waits(Step::Configure) } else { None })
     }
 
-    fn settle(&mut self, (index, outcome): (NodeIndex, Outcome)) {
+    /// Moves a resource on; when it is gone, also what went with it.
+    async fn settle(&mut self, (index, outcome): (NodeIndex, Outcome)) {
+        let is_gone = matches!(outcome, Outcome::Removed(Ok(())));
+        self.move_on(index, outcome);
+        let Some(node) = self.nodes.get(&index).filter(|_| is_gone) else { return };
+        for carried in self.order.carried_by(&node.item.subject.identity) {
+            let forgotten = self.context.journal.forget(&carried).await.map_err(Trouble::from);
+            let found = self.nodes.iter().find(|(_, node)| node.item.subject.identity == carried).map(|(index, _)| *index);
+            if let Some(index) = found {
+                self.move_on(index, Outcome::Removed(forgotten));
+            }
+        }
+    }
+
+    fn move_on(&mut self, index: NodeIndex, outcome: Outcome) {
         let Some(node) = self.nodes.get_mut(&index) else { return };
         let reached = node.settle(outcome);
         if let Stage::Failed(reason) = &node.stage {
@@ -289,6 +319,19 @@ impl<'a> Run<'a> {
         }
         None
     }
+}
+
+/// Marks what goes with something that has to go: it is not removed by itself.
+fn carry(nodes: &mut BTreeMap<NodeIndex, Node>) -> Order {
+    let doomed = nodes.values().filter(|node| node.stage == Stage::Doomed);
+    let doomed: Vec<_> = doomed.filter_map(|node| Some((node.record.as_ref()?, node.item.kind.goes_with()))).collect();
+    let order = Order::of(&doomed);
+    for node in nodes.values_mut().filter(|node| node.stage == Stage::Doomed) {
+        if order.carrier(&node.item.subject.identity).is_some() {
+            node.stage = Stage::Carried;
+        }
+    }
+    order
 }
 
 /// How a run ended: interrupted beats failed, and failed beats incomplete. An interruption that left nothing undone is none.

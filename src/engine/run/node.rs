@@ -17,6 +17,8 @@ use std::time::Duration;
 pub(super) enum Stage {
     /// It is there, and of no use: it has to go before it is made anew.
     Doomed,
+    /// It goes with another object that is doomed.
+    Carried,
     /// It is not there.
     Absent,
     /// It is there; it has to be compared and perhaps changed.
@@ -40,6 +42,11 @@ pub(super) enum Stage {
 impl Stage {
     pub(super) fn can_start(&self) -> bool {
         matches!(self, Self::Doomed | Self::Absent | Self::Present | Self::Configured)
+    }
+
+    /// Whether it is there and has to go before it is made anew.
+    pub(super) fn has_to_go(&self) -> bool {
+        matches!(self, Self::Doomed | Self::Carried)
     }
 
     pub(super) fn takes_slot(&self) -> bool {

@@ -9,7 +9,7 @@ use crate::engine::planner::tests::{Scene, marks, record};
 use crate::engine::stop::Stop;
 use crate::graph::catalog::{ImpossibleValue, KindDescription};
 use crate::kinds::catalog::KindCatalog;
-use crate::kinds::kind::{Cloud, FieldChange, Kind, Observed, Readers, Readiness, StepError, Subject, Typical};
+use crate::kinds::kind::{Cloud, FieldChange, GoesWith, Kind, Observed, Readers, Readiness, StepError, Subject, Typical};
 use crate::kinds::recorder::{Call, Created, Options, Recorder};
 use crate::state::file::{InstanceKey, Phase, Record, Verb};
 use crate::state::memory::MemoryStore;
@@ -35,6 +35,8 @@ struct Fake {
     lost: BTreeSet<&'static str>,
     /// `status.state` of everything.
     state: &'static str,
+    /// What its objects go with.
+    goes_with: Option<GoesWith>,
 }
 
 impl Fake {
@@ -153,6 +155,20 @@ impl Kind for Fake {
             recorder.delete(Call::new(subject, Verb::Delete, "DeleteFake").id(&record.id), make).await
         })
     }
+
+    fn goes_with(&self) -> Option<GoesWith> {
+        self.goes_with
+    }
+}
+
+/// Replaces what a test names, whatever the planner says.
+fn replacing(mut planned: Planned, replaced: &[&str]) -> Planned {
+    for change in &mut planned.plan.changes {
+        if replaced.iter().any(|name| change.address.as_str().ends_with(name)) {
+            change.action = Action::Replace;
+        }
+    }
+    planned
 }
 
 /// A run and what it is made in.
@@ -162,6 +178,7 @@ struct Bench {
     session: Session,
     stop: Stop,
     doomed: Vec<Record>,
+    replaced: &'static [&'static str],
 }
 
 impl Bench {
@@ -174,7 +191,7 @@ impl Bench {
         };
         let holder = Holder { pid: 1, host: String::new(), user: String::new(), command: String::new() };
         let session = Session::open(Arc::new(MemoryStore::new()), instance, holder).await.unwrap();
-        Self { scene, fake: Box::leak(Box::new(fake)), session, stop: Stop::default(), doomed: Vec::new() }
+        Self { scene, fake: Box::leak(Box::new(fake)), session, stop: Stop::default(), doomed: Vec::new(), replaced: &[] }
     }
 
     /// Something that left the graph, and whose it is now.
@@ -211,7 +228,8 @@ impl Bench {
             let subject = Subject { identity: record.identity.clone(), address: record.address.clone(), ..subject };
             Doomed { item: item(subject), record: record.clone(), unreachable: None }
         });
-        Run::new(&self.scene.work, &CATALOG, context, 2, self.scene.plan(), parts).carry_out(doomed.collect()).await
+        let planned = replacing(self.scene.plan(), self.replaced);
+        Run::new(&self.scene.work, &CATALOG, context, 2, planned, parts).carry_out(doomed.collect()).await
     }
 
     fn recorded(&self) -> Vec<String> {
@@ -305,6 +323,21 @@ async fn what_left_the_graph_is_removed_when_all_else_is_done() {
     assert_eq!(lines(&bench.run().await), ["Done", "Delete old"]);
     assert!(bench.fake.names().is_empty());
     assert!(bench.recorded().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_replaced_takes_along_what_goes_with_it() {
+    let goes_with = Some(GoesWith { kind: "VPC", path: "spec.vpcName" });
+    let mut scene = Scene::finished("");
+    scene.seen("vpc").record.as_mut().unwrap().applied = json!({"spec": {"name": "main"}});
+    scene.seen("subnet").record.as_mut().unwrap().applied = json!({"spec": {"vpcName": "main"}});
+    let bench = Bench { replaced: &["/vpc", "/subnet"], ..Bench::new(scene, Fake { goes_with, ..available() }).await };
+    for id in ["vpc-1", "subnet-1", "role"] {
+        bench.fake.put(id, "ours");
+    }
+    assert_eq!(lines(&bench.run().await), ["Done", "Replace vpc", "Replace subnet"]);
+    assert_eq!(bench.fake.names(), ["main", "role", "subnet", "subnet-1"], "nobody removed subnet-1 by itself");
+    assert_eq!(bench.recorded(), ["main Ready", "subnet Ready"]);
 }
 
 #[tokio::test(start_paused = true)]
