@@ -56,8 +56,10 @@ pub(super) async fn look(
     record: &Record,
     window: Duration,
 ) -> Result<Presence, CallError> {
+    // An answer may be slow: what it says was true when it was asked for.
+    let asked = Utc::now();
     let observed = kind.read(readers, subject, record).await?;
-    Ok(judge(observed, record.created_at, window, Utc::now()))
+    Ok(judge(observed, record.created_at, window, asked))
 }
 
 /// How a look goes on until its answer counts.

@@ -43,7 +43,25 @@ pub(super) fn place_all(
     settings: &EngineSettings,
     caller: Option<&str>,
 ) -> Result<(), EngineError> {
-    works.iter_mut().try_for_each(|work| Placing { documents, settings, caller, work }.place_all())
+    works.iter_mut().try_for_each(|work| Placing { documents, settings, caller, work }.place_all())?;
+    let twice = rendered_twice(works);
+    if twice.is_empty() { Ok(()) } else { Err(EngineError::Documents(twice)) }
+}
+
+/// Instances that would make the objects of another one: each of the two would take them for its own.
+fn rendered_twice(works: &[Work]) -> Vec<Diagnostic> {
+    let mut owners: BTreeMap<&Identity, &Work> = BTreeMap::new();
+    let mut problems = Vec::new();
+    for work in works {
+        let clash = work.places.iter().flatten().find_map(|place| owners.get(&place.identity).map(|other| (place, *other)));
+        if let Some((place, other)) = clash {
+            let message = format!("{} and {} would both make {}", other.key(), work.key(), place.identity);
+            let problem = Diagnostic::error("duplicate-identity", message).at(&work.graph.instance.node.location);
+            problems.push(problem.suggest("give each instance a name of its own in its spec"));
+        }
+        owners.extend(work.places.iter().flatten().map(|place| (&place.identity, work)));
+    }
+    problems
 }
 
 fn unplaced(graph: Graph, definitions: &DefinitionsUsed) -> Work {

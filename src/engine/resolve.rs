@@ -51,11 +51,12 @@ async fn find(context: &Context, item: &Item, begin: &Begin) -> Result<Option<Ob
     // certainly made before now, since whoever made it has given up or is dead.
     let since = Utc::now();
     loop {
+        let asked = Utc::now();
         let observed = item.kind.find(&item.cloud.readers, &item.subject, &desired).await?;
         if let Some(observed) = observed.filter(|observed| is_what_we_made(item, observed)) {
             return Ok(Some(observed));
         }
-        let Some(left) = time_left(since, context.window, Utc::now()) else { return Ok(None) };
+        let Some(left) = time_left(since, context.window, asked) else { return Ok(None) };
         if context.stop.requested() {
             return Err(Trouble::Stopped);
         }

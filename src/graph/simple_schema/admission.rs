@@ -144,7 +144,7 @@ impl Admission {
             Value::Array(_) => ("a list", None),
             Value::Object(_) => ("a mapping", None),
         };
-        let suggestion = quoted.as_ref().filter(|_| schema.shape == Shape::String).map(|text| format!("quote it: \"{text}\""));
+        let suggestion = quoted.as_ref().filter(|_| schema.shape == Shape::String).map(|text| format!("{QUOTE}\"{text}\""));
         let found = quoted.map_or_else(|| found.to_owned(), |text| format!("{found} (`{text}`)"));
         self.report("type", format!("{want} is needed, this is {found}"), suggestion);
     }
@@ -179,6 +179,20 @@ pub(super) fn locate(problems: Vec<AdmissionProblem>, spec: &Node) -> Vec<Diagno
     problems.into_iter().map(|problem| locate_one(problem, &places)).collect()
 }
 
+/// What a value that has to be quoted is begun with.
+const QUOTE: &str = "quote it: ";
+
+/// A number loses its form when it is read: `1.30` is 1.3. What is to be quoted is what was written.
+fn quote_as_written(problem: &mut AdmissionProblem, written: &str) {
+    let Some(read) = problem.suggestion.as_deref().and_then(|text| text.strip_prefix(QUOTE)) else { return };
+    let (read, written) = (format!("`{}`", read.trim_matches('"')), written.trim());
+    if written.is_empty() {
+        return;
+    }
+    problem.message = problem.message.replace(&read, &format!("`{written}`"));
+    problem.suggestion = Some(format!("{QUOTE}\"{written}\""));
+}
+
 /// Every path with the places of its key and its value.
 fn collect_places(node: &Node, path: &mut String, places: &mut Vec<(String, Location, Location)>) {
     let length = path.len();
@@ -204,19 +218,27 @@ fn collect_places(node: &Node, path: &mut String, places: &mut Vec<(String, Loca
     }
 }
 
-fn locate_one(problem: AdmissionProblem, places: &[(String, Location, Location)]) -> Diagnostic {
+fn locate_one(mut problem: AdmissionProblem, places: &[(String, Location, Location)]) -> Diagnostic {
     let covers = |place: &str| match problem.path.strip_prefix(place) {
         Some(rest) => place.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']),
         None => false,
     };
     let nearest = places.iter().filter(|(path, ..)| covers(path)).max_by_key(|(path, ..)| path.len());
     let subject = if problem.path.is_empty() { "spec".to_owned() } else { format!("spec.{}", problem.path) };
-    let mut diagnostic = Diagnostic::error(problem.category, format!("`{subject}`: {}", problem.message));
+    let mut at = None;
     if let Some((path, key, value)) = nearest {
         // A value that is there is pointed at; what is missing or unknown stands for the key above or for its own.
         let is_value = *path == problem.path && problem.category != "unknown-field";
-        diagnostic = diagnostic.at(if is_value { value } else { key });
+        if is_value {
+            quote_as_written(&mut problem, value.text());
+        }
+        at = Some(if is_value { value } else { key });
     }
+    let diagnostic = Diagnostic::error(problem.category, format!("`{subject}`: {}", problem.message));
+    let diagnostic = match at {
+        Some(location) => diagnostic.at(location),
+        None => diagnostic,
+    };
     match problem.suggestion {
         Some(suggestion) => diagnostic.suggest(suggestion),
         None => diagnostic,
