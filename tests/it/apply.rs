@@ -1,10 +1,14 @@
 //! One cluster from nothing to registered, across two accounts; and the same again.
 
 use crate::support::World;
-use crate::support::calls::count;
+use crate::support::aws::{Account, encoded};
+use crate::support::calls::{count, services_in_order};
+use crate::support::emulator::Emulator;
 use serde_json::{Value, json};
+use std::time::Duration;
 
-/// What the graph needs: 45 calls on AWS (as measured of the original, without its needless ones) and one on Argo CD.
+/// What the graph needs: 44 calls on AWS (the 45 that were measured of the original, but for one that switches on what is
+/// on) and one on Argo CD.
 fn needed() -> Vec<(&'static str, usize)> {
     vec![
         ("ec2:AllocateAddress", 2),
@@ -31,6 +35,8 @@ fn needed() -> Vec<(&'static str, usize)> {
 #[test]
 fn a_cluster_comes_up_from_nothing_and_the_same_again_changes_nothing() {
     let world = World::new();
+    // Slower than the cluster: the routes through the gateways come late, and the registration reads nothing of them.
+    world.settings(&json!({"natGatewayCreateSeconds": 6.0}));
     let hub_before = world.inventory(&world.hub);
 
     let applied = world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
@@ -45,7 +51,10 @@ fn a_cluster_comes_up_from_nothing_and_the_same_again_changes_nothing() {
     let accepted: Vec<_> = world.aws.mutating().into_iter().filter(|call| call.status < 400).collect();
     let expected: std::collections::BTreeMap<_, _> = needed().into_iter().map(|(name, times)| (name.to_owned(), times)).collect();
     assert_eq!(count(&accepted), expected);
+    let order = services_in_order(&world.aws.mutating(), &world.argocd.mutating());
+    assert_eq!(order, ["AWS", "Argo CD"], "the registration is the last change");
     assert_eq!(count(&world.argocd.mutating()).into_iter().collect::<Vec<_>>(), [("argocd:POST /api/v1/clusters".to_owned(), 1)]);
+    expect_no_change_by_the_emulators_log(&world.hub);
 
     world.aws.forget();
     world.argocd.forget();
@@ -57,6 +66,13 @@ fn a_cluster_comes_up_from_nothing_and_the_same_again_changes_nothing() {
     let planned = world.fleetctl(&["plan", "cluster.yaml", "--detailed-exitcode"]).expect(0);
     assert!(planned.stdout.contains("No changes"), "{}", planned.stdout);
     assert_eq!(world.aws.mutating(), []);
+}
+
+/// Whoever the caller was: nothing was changed in this account.
+fn expect_no_change_by_the_emulators_log(account: &str) {
+    let log = Emulator::shared().get(&format!("/_fleet/calls?account={account}"));
+    let changes: Vec<&Value> = log.as_array().unwrap().iter().filter(|call| call["mutating"] == true).collect();
+    assert!(changes.is_empty(), "{changes:?}");
 }
 
 fn expect_everything_is_there(world: &World) {
@@ -179,4 +195,36 @@ fn a_written_plan_is_applied_and_refused_once_it_is_out_of_date() {
     let late = world.fleetctl(&["apply", "plan.json", "--yes"]).expect(1);
     assert!(format!("{}{}", late.stdout, late.stderr).contains("out of date"), "{late:?}");
     assert_eq!(world.aws.mutating(), []);
+}
+
+/// Argo CD's access entry was removed by hand: it is made again, and the registration follows with the new one's ARN.
+#[test]
+#[ignore = "fails: an update starts before the values that it needs are there, and leaves them out"]
+fn an_update_waits_for_what_it_reads() {
+    let world = World::new();
+    world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
+    let principal = format!("arn:aws:iam::{}:role/hub-cluster-argocd-controller", world.hub);
+    let entry = format!("/clusters/workload-cluster1/access-entries/{}", encoded(&principal));
+    Account(&world.workload).remove_of_eks(&entry);
+    // Absence counts by the end of the visibility window.
+    std::thread::sleep(Duration::from_secs(5));
+    world.aws.forget();
+    world.argocd.forget();
+    world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
+    let made = Account(&world.workload).eks(&entry);
+    assert_eq!(world.registered()[0]["annotations"]["access_entry_arn"], made["accessEntry"]["accessEntryArn"]);
+    assert_eq!(services_in_order(&world.aws.mutating(), &world.argocd.mutating()), ["AWS", "Argo CD"]);
+    world.fleetctl(&["plan", "cluster.yaml", "--detailed-exitcode"]).expect(0);
+}
+
+/// Two instances that make the same objects: each would find what the other has just made.
+#[test]
+#[ignore = "fails: objects are compared within an instance only, and both are built halfway"]
+fn two_instances_of_the_same_objects_are_refused_before_any_change() {
+    let world = World::new();
+    let other = world.instance("workload-cluster1", "").replacen("name: workload-cluster1", "name: other", 1);
+    world.write("cluster.yaml", &format!("{}---\n{other}", world.instance("workload-cluster1", "")));
+    let refused = world.fleetctl(&["apply", "cluster.yaml", "--yes"]);
+    assert_eq!(world.aws.mutating(), [], "{}", refused.stdout);
+    assert_ne!(refused.code, Some(0));
 }

@@ -2,6 +2,8 @@
 
 use crate::destroy::without_deleted;
 use crate::support::World;
+use crate::support::aws::Account;
+use crate::support::emulator::Emulator;
 use serde_json::{Value, json};
 
 fn killed_after(operation: &str) {
@@ -25,17 +27,22 @@ fn killed_after(operation: &str) {
     assert_eq!(without_deleted(world.inventory(&world.workload)), before, "no orphan");
 }
 
-/// Every address tag occurs once per service object, and the state has an id for each.
+/// Every address tag occurs exactly once in the cloud, the cluster is registered once, and the state has an id for each.
 pub(crate) fn expect_one_of_everything(world: &World) {
     let inventory = without_deleted(world.inventory(&world.workload)).to_string();
     let state = world.state();
-    for record in state["resources"].as_array().unwrap() {
-        let address = format!("\"{}\"", record["address"].as_str().unwrap());
-        let times = inventory.matches(&address).count();
-        assert!(times <= 1, "{address} is there {times} times");
+    let records = state["resources"].as_array().unwrap();
+    assert_eq!(records.len(), 22);
+    for record in records {
+        assert!(record["id"].as_str().is_some_and(|id| !id.is_empty()), "{record}");
+        assert_eq!(record["phase"], "ready", "{record}");
+        let address = format!("\"fleetctl:address\":{}", record["address"]);
+        let expected = usize::from(record["identity"]["kind"] != "Secret");
+        assert_eq!(inventory.matches(&address).count(), expected, "{address}");
     }
-    let ids: Vec<&Value> = state["resources"].as_array().unwrap().iter().map(|record| &record["id"]).collect();
-    assert_eq!(ids.len(), 22, "{ids:?}");
+    let registered = world.registered();
+    let names: Vec<&Value> = registered.as_array().unwrap().iter().map(|cluster| &cluster["data"]["name"]).collect();
+    assert_eq!(names, ["workload-cluster1"]);
 }
 
 #[test]
@@ -73,18 +80,36 @@ fn killed_after_the_registration() {
     killed_after("POST /api/v1/clusters");
 }
 
+fn killed_in_destroy_after(operation: &str) {
+    let world = World::new();
+    let before = without_deleted(world.inventory(&world.workload));
+    world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
+    world.aws.trap(operation);
+    let mut child = world.spawn(&["destroy", "cluster.yaml", "--yes"]);
+    world.aws.wait_sprung();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    world.fleetctl(&["destroy", "cluster.yaml", "--yes"]).expect(0);
+    assert_eq!(without_deleted(world.inventory(&world.workload)), before, "nothing is left");
+    assert_eq!(world.registered(), json!([]));
+}
+
+#[test]
+fn killed_after_delete_cluster() {
+    killed_in_destroy_after("DELETE /clusters/*");
+}
+
+#[test]
+fn killed_after_delete_nat_gateway() {
+    killed_in_destroy_after("DeleteNatGateway");
+}
+
 #[test]
 fn killed_while_the_cluster_is_being_created() {
     let world = World::new();
     world.settings(&json!({"clusterCreateSeconds": 6.0}));
     let mut child = world.spawn(&["apply", "cluster.yaml", "--yes"]);
-    let created = || world.aws.calls().iter().any(|call| call.operation == "POST /clusters" && call.status < 300);
-    for _ in 0..600 {
-        if created() {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
+    world.wait_for("POST /clusters");
     std::thread::sleep(std::time::Duration::from_secs(1));
     child.kill().unwrap();
     child.wait().unwrap();
@@ -93,7 +118,7 @@ fn killed_while_the_cluster_is_being_created() {
 }
 
 #[test]
-fn a_vpc_of_another_lineage_with_the_same_name_is_not_touched() {
+fn roles_and_a_cluster_of_another_lineage_are_refused() {
     let world = World::new();
     world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
     let before = without_deleted(world.inventory(&world.workload));
@@ -104,4 +129,56 @@ fn a_vpc_of_another_lineage_with_the_same_name_is_not_touched() {
     assert!(all.contains("lineage"), "{all}");
     assert_eq!(world.aws.mutating(), []);
     assert_eq!(without_deleted(world.inventory(&world.workload)), before);
+}
+
+/// Two VPCs of somebody else: one has only the name, the other has tags of another lineage with our address as well.
+#[test]
+fn a_vpc_of_another_lineage_with_the_same_name_is_not_touched() {
+    let world = World::new();
+    world.settings(&json!({"ec2VisibilityLagSeconds": 2.0, "iamVisibilityLagSeconds": 1.0}));
+    let name = ("Name", "workload-cluster1-vpc");
+    let foreign = [
+        foreign_vpc(&world, &[name]),
+        foreign_vpc(
+            &world,
+            &[
+                name,
+                ("fleetctl:lineage", "0d3f1c2e-4a5b-4c6d-8e7f-9a0b1c2d3e4f"),
+                ("fleetctl:address", "EksCluster/workload-cluster1/vpc/vpc"),
+                ("fleetctl:instance", "argocd/EksCluster/workload-cluster1"),
+            ],
+        ),
+    ];
+    let before = without_deleted(world.inventory(&world.workload));
+    Emulator::shared().request(reqwest::Method::DELETE, &format!("/_fleet/calls?account={}", world.workload), None);
+
+    // Killed right after CreateVpc, so that the VPC has to be found again among the three of that name.
+    world.aws.trap("CreateVpc");
+    let mut child = world.spawn(&["apply", "cluster.yaml", "--yes"]);
+    world.aws.wait_sprung();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
+    let of_ours = |vpcs: &Value| vpcs.as_array().unwrap().iter().filter(|vpc| vpc["name"] == name.1).count();
+    let inventory = world.inventory(&world.workload);
+    assert_eq!(of_ours(&inventory["ec2"]["us-west-2"]["vpcs"]), 3);
+    world.fleetctl(&["destroy", "cluster.yaml", "--yes"]).expect(0);
+
+    assert_eq!(without_deleted(world.inventory(&world.workload)), before);
+    let log = Emulator::shared().get(&format!("/_fleet/calls?account={}", world.workload));
+    let changes = log.as_array().unwrap().iter().filter(|call| call["mutating"] == true);
+    for call in changes {
+        assert!(foreign.iter().all(|id| !call["parameters"].to_string().contains(id.as_str())), "{call}");
+    }
+}
+
+fn foreign_vpc(world: &World, tags: &[(&str, &str)]) -> String {
+    let mut parameters = vec![("CidrBlock".to_owned(), "10.0.0.0/16"), ("TagSpecification.1.ResourceType".to_owned(), "vpc")];
+    for (at, (key, value)) in tags.iter().enumerate() {
+        parameters.push((format!("TagSpecification.1.Tag.{}.Key", at + 1), key));
+        parameters.push((format!("TagSpecification.1.Tag.{}.Value", at + 1), value));
+    }
+    let parameters: Vec<(&str, &str)> = parameters.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    let made = Account(&world.workload).ec2("CreateVpc", &parameters);
+    made["vpc"]["vpcId"].as_str().unwrap().to_owned()
 }

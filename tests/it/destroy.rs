@@ -1,6 +1,8 @@
 //! Destroy, from the state alone.
 
+use crate::crash::expect_one_of_everything;
 use crate::support::World;
+use crate::support::calls::services_in_order;
 use serde_json::Value;
 
 /// An inventory without what AWS keeps showing for a while: NAT gateways that are deleted.
@@ -34,6 +36,8 @@ fn destroy_takes_everything_away_and_apply_works_again() {
     let after = (without_deleted(world.inventory(&world.workload)), without_deleted(world.inventory(&world.hub)));
     assert_eq!(after, before);
     assert_eq!(world.argocd.mutating().len(), 1);
+    let order = services_in_order(&world.aws.mutating(), &world.argocd.mutating());
+    assert_eq!(order, ["Argo CD", "AWS"], "the registration goes first");
     assert!(!world.registered().to_string().contains("workload-cluster1"));
     let refused: Vec<_> = world.aws.mutating().into_iter().filter(|call| call.status >= 400).collect();
     assert_eq!(refused, []);
@@ -42,12 +46,15 @@ fn destroy_takes_everything_away_and_apply_works_again() {
     assert_eq!(world.state()["resources"].as_array().unwrap().len(), 0);
 
     world.aws.forget();
+    world.argocd.forget();
     let again = world.fleetctl(&["destroy", "EksCluster/workload-cluster1", "--yes"]).expect(0);
     assert!(again.stdout.to_lowercase().contains("nothing"), "{}", again.stdout);
     assert_eq!(world.aws.mutating(), []);
+    assert_eq!(world.argocd.mutating(), []);
 
     world.write("cluster.yaml", &world.instance("workload-cluster1", ""));
     world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
+    expect_one_of_everything(&world);
 }
 
 #[test]

@@ -16,11 +16,18 @@ fn an_existing_vpc_is_used_and_never_touched() {
     world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
     let ec2: Vec<_> = world.aws.mutating().into_iter().filter(|call| call.service == "ec2").collect();
     assert_eq!(ec2, [], "the VPC is not touched");
+    let inventory = world.inventory(&world.workload);
+    assert_eq!(inventory["eks"][0]["status"], "ACTIVE");
+    for owned in ["vpcs", "subnets", "internetGateways", "natGateways", "addresses", "routeTables"] {
+        assert_eq!(inventory["ec2"]["us-west-2"][owned], before["ec2"]["us-west-2"][owned], "{owned}");
+    }
     world.aws.forget();
     world.fleetctl(&["destroy", "cluster.yaml", "--yes"]).expect(0);
     let ec2: Vec<_> = world.aws.mutating().into_iter().filter(|call| call.service == "ec2").collect();
     assert_eq!(ec2, [], "the VPC is not touched");
     assert_eq!(world.inventory(&world.workload), before);
+    let untouched = world.fleetctl(&["apply", "vpc.yaml", "--yes"]).expect(0);
+    assert!(untouched.stdout.contains("No changes"), "{}", untouched.stdout);
 }
 
 #[test]

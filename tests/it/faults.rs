@@ -2,8 +2,11 @@
 //! copy.
 
 use crate::crash::expect_one_of_everything;
+use crate::destroy::without_deleted;
 use crate::support::World;
-use serde_json::json;
+use crate::support::calls::count;
+use crate::support::world::Ended;
+use serde_json::{Value, json};
 
 #[test]
 fn twenty_throttled_calls_are_absorbed() {
@@ -21,6 +24,7 @@ fn twenty_throttled_calls_are_absorbed() {
         rule("eks", "CreateAccessEntry", "TooManyRequestsException", 429, 2),
     ]);
     world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
+    assert_eq!(world.hits(), 20, "every refusal was met");
     expect_one_of_everything(&world);
 }
 
@@ -34,27 +38,33 @@ fn a_failed_nat_gateway_is_reported_the_rest_is_finished_and_the_next_apply_repl
     let failed = world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(1);
     let all = format!("{}{}", failed.stdout, failed.stderr);
     assert!(all.contains("InsufficientFreeAddressesInSubnet") && all.contains("the subnet has no free address"), "{all}");
+    // Everything else is finished, but for what needs the gateway: the routes through it, and the registration.
     let state = world.state();
-    let phase = |kind: &str| -> Vec<String> {
-        let resources = state["resources"].as_array().unwrap();
-        let of_kind = resources.iter().filter(|record| record["identity"]["kind"] == kind);
-        of_kind.map(|record| record["phase"].as_str().unwrap().to_owned()).collect()
-    };
-    assert_eq!(phase("Cluster"), ["ready"], "the cluster needs no NAT gateway");
-    let mut gateways = phase("NATGateway");
-    gateways.sort();
-    assert_eq!(gateways, ["failed", "ready"]);
+    let records = state["resources"].as_array().unwrap();
+    let not_ready: Vec<&Value> = records.iter().filter(|record| record["phase"] != "ready").collect();
+    let failed: Vec<&&Value> = not_ready.iter().filter(|record| record["phase"] == "failed").collect();
+    assert_eq!((records.len(), failed.len(), not_ready.len()), (21, 1, 2), "{not_ready:?}");
+    assert_eq!(failed[0]["identity"]["kind"], "NATGateway");
+    assert!(not_ready.iter().any(|record| record["identity"]["kind"] == "RouteTable"), "{not_ready:?}");
     assert_eq!(world.argocd.mutating(), [], "not registered before everything is done");
+    let id = failed[0]["id"].as_str().unwrap();
+    let address = failed[0]["address"].as_str().unwrap();
 
     let planned = world.fleetctl(&["plan", "cluster.yaml", "--detailed-exitcode"]).expect(2);
-    assert!(planned.stdout.contains("replace"), "{}", planned.stdout);
+    let replaced = planned.stdout.lines().any(|line| line.contains("replace") && line.contains(address));
+    assert!(replaced, "{}", planned.stdout);
+    world.aws.forget();
     world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
+    assert_eq!(count(&world.aws.mutating()).get("ec2:CreateNatGateway"), Some(&1));
+    assert!(!without_deleted(world.inventory(&world.workload)).to_string().contains(id), "the failed one is gone");
     expect_one_of_everything(&world);
+    world.fleetctl(&["plan", "cluster.yaml", "--detailed-exitcode"]).expect(0);
 }
 
 #[test]
 fn lost_replies_make_no_second_copy() {
     let world = World::new();
+    let before = without_deleted(world.inventory(&world.workload));
     let lost = |service: &str, operation: &str| json!({"service": service, "operation": operation, "when": "after", "count": 1});
     world.faults(&[
         lost("ec2", "CreateVpc"),
@@ -68,5 +78,40 @@ fn lost_replies_make_no_second_copy() {
         lost("eks", "AssociateAccessPolicy"),
     ]);
     world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
+    assert_eq!(world.hits(), 9, "every reply was lost");
+    expect_one_of_everything(&world);
+    world.fleetctl(&["destroy", "cluster.yaml", "--yes"]).expect(0);
+    assert_eq!(without_deleted(world.inventory(&world.workload)), before, "no orphan");
+}
+
+/// What a reply says held when it was asked for, not when it came: absence counts by then.
+#[test]
+#[ignore = "fails: absence is judged by the time at which the reply comes"]
+fn a_slow_reply_is_not_taken_for_absence() {
+    let world = World::new();
+    // The plan looks twice, by tags; then comes the first look at the gateways, before they can be seen.
+    world.faults(&[json!({
+        "service": "ec2", "operation": "DescribeNatGateways", "when": "after", "skip": 2, "count": 1, "delay_ms": 6000,
+    })]);
+    world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
+    assert_eq!(world.hits(), 1);
+    expect_one_of_everything(&world);
+}
+
+/// The same before a plan: a VPC that could not be seen yet is not made a second time.
+#[cfg(unix)]
+#[test]
+#[ignore = "fails: absence is judged by the time at which the reply comes"]
+fn a_slow_reply_before_a_plan_makes_no_second_copy() {
+    let world = World::new();
+    world.settings(&json!({"ec2VisibilityLagSeconds": 3.5}));
+    let child = world.spawn(&["apply", "cluster.yaml", "--yes"]);
+    world.wait_for("CreateVpc");
+    let interrupted = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupted.success());
+    Ended::of(child.wait_with_output().unwrap()).expect(130);
+    world.faults(&[json!({"service": "ec2", "operation": "DescribeVpcs", "when": "after", "count": 1, "delay_ms": 6000})]);
+    world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
+    assert_eq!(world.hits(), 1);
     expect_one_of_everything(&world);
 }

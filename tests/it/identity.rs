@@ -1,6 +1,7 @@
 //! Fail closed on identity.
 
 use crate::support::World;
+use crate::support::calls::count;
 use crate::support::emulator::Emulator;
 use serde_json::json;
 
@@ -26,6 +27,9 @@ fn one_account_with_plain_credentials_needs_no_selector() {
     world.write("cluster.yaml", &text);
     world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
     assert!(world.aws.calls().iter().all(|call| call.operation != "AssumeRole"));
+    assert_eq!(world.inventory(&world.hub)["eks"][0]["status"], "ACTIVE");
+    let records = world.state()["resources"].take();
+    assert!(records.as_array().unwrap().iter().all(|record| record["identity"]["account"] == json!(world.hub)), "{records}");
 }
 
 #[test]
@@ -79,6 +83,14 @@ fn an_account_other_than_the_selectors_is_refused() {
 }
 
 #[test]
+fn a_role_of_another_account_in_the_settings_is_refused() {
+    let world = World::new();
+    let settings = format!("accounts:\n  \"{}\":\n    roleArn: arn:aws:iam::{}:role/ack\n", world.workload, world.hub);
+    world.write("fleetctl.yaml", &settings);
+    refused(&world, 4, &[&world.hub, &world.workload]);
+}
+
+#[test]
 fn expired_credentials_are_refused() {
     let world = World::new();
     Emulator::shared().post("/_fleet/settings", &json!({"expiredAccessKeys": [world.hub]}));
@@ -91,7 +103,18 @@ fn the_creators_own_access_entry_is_adopted() {
     // The assumed role is the very one that the graph makes an administrator.
     world.write("cluster.yaml", &world.instance("workload-cluster1", "").replace("adminRoleName: Admin", "adminRoleName: ack"));
     world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
+    let entries = "eks:POST /clusters/*/access-entries";
+    let accepted: Vec<_> = world.aws.mutating().into_iter().filter(|call| call.status < 400).collect();
+    assert_eq!(count(&accepted).get(entries), Some(&1), "Argo CD's entry is made, the creator's is there");
+    let state = world.state();
+    let records = state["resources"].as_array().unwrap();
+    let record = records.iter().find(|record| record["address"].as_str().unwrap().ends_with("/accessEntryAdmin")).unwrap();
+    assert_eq!((&record["adopted"], &record["phase"]), (&json!(true), &json!("ready")), "{record}");
+    let entry = &world.inventory(&world.workload)["eks"][0]["accessEntries"][format!("arn:aws:iam::{}:role/ack", world.workload)];
+    assert_eq!(entry["policies"], json!(["arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"]));
+    world.aws.forget();
     let again = world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
     assert!(again.stdout.contains("No changes"), "{}", again.stdout);
+    assert_eq!(world.aws.mutating(), []);
     world.fleetctl(&["destroy", "cluster.yaml", "--yes"]).expect(0);
 }

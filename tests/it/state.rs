@@ -3,14 +3,13 @@
 use crate::support::World;
 use crate::support::world::Ended;
 use serde_json::json;
-use std::time::Duration;
 
 #[test]
 fn a_second_apply_is_told_who_holds_the_lock() {
     let world = World::new();
     world.settings(&json!({"clusterCreateSeconds": 8.0}));
     let first = world.spawn(&["apply", "cluster.yaml", "--yes"]);
-    wait_for(&world, "CreateVpc");
+    world.wait_for("CreateVpc");
     let second = world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(5);
     assert!(second.stderr.contains(&first.id().to_string()), "{}", second.stderr);
     // Readers take no lock.
@@ -25,7 +24,7 @@ fn ctrl_c_finishes_running_calls_and_the_next_apply_goes_on() {
     let world = World::new();
     world.settings(&json!({"clusterCreateSeconds": 6.0}));
     let child = world.spawn(&["apply", "cluster.yaml", "--yes"]);
-    wait_for(&world, "POST /clusters");
+    world.wait_for("POST /clusters");
     let interrupted = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(interrupted.success());
     let ended = Ended::of(child.wait_with_output().unwrap()).expect(130);
@@ -58,14 +57,4 @@ fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
         if path.is_dir() { files.extend(walk(&path)) } else { files.push(path) }
     }
     files
-}
-
-fn wait_for(world: &World, operation: &str) {
-    for _ in 0..600 {
-        if world.aws.calls().iter().any(|call| call.operation == operation && call.status < 300) {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    panic!("{operation} was not called");
 }

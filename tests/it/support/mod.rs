@@ -1,7 +1,9 @@
 //! What every test stands on: [`world::World`].
 
+pub(crate) mod aws;
 pub(crate) mod calls;
 pub(crate) mod emulator;
+pub(crate) mod golden;
 pub(crate) mod proxy;
 pub(crate) mod world;
 

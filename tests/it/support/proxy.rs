@@ -7,6 +7,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
@@ -18,6 +19,9 @@ pub(crate) struct Call {
     /// `CreateVpc`; `POST /clusters` for REST services.
     pub operation: String,
     pub status: u16,
+    /// When it came, and when the answer to it was there.
+    pub began: Instant,
+    pub ended: Instant,
 }
 
 impl Call {
@@ -101,6 +105,7 @@ impl Proxy {
 type Body = http_body_util::Full<Bytes>;
 
 async fn forward(upstream: &str, shared: &Shared, request: Request<Incoming>) -> Response<Body> {
+    let began = Instant::now();
     let (head, body) = request.into_parts();
     let body = http_body_util::BodyExt::collect(body).await.unwrap().to_bytes();
     let (service, operation) = name(&head, &body);
@@ -115,7 +120,8 @@ async fn forward(upstream: &str, shared: &Shared, request: Request<Incoming>) ->
     };
     let (status, headers) = (answer.status(), answer.headers().clone());
     let bytes = answer.bytes().await.unwrap_or_default();
-    shared.calls.lock().unwrap().push(Call { service, operation: operation.clone(), status: status.as_u16() });
+    let (operation_called, ended) = (operation.clone(), Instant::now());
+    shared.calls.lock().unwrap().push(Call { service, operation: operation_called, status: status.as_u16(), began, ended });
     let hit = shared.trap.lock().unwrap().take_if(|trap| *trap == operation && status.is_success());
     if hit.is_some() {
         shared.sprung.notify_one();

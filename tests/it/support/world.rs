@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// A world of one test.
 pub(crate) struct World {
@@ -176,6 +177,24 @@ impl World {
         Emulator::shared().post("/_fleet/faults?add=1", &json!(rules));
     }
 
+    /// Waits until AWS has accepted a call.
+    pub(crate) fn wait_for(&self, operation: &str) {
+        for _ in 0..6000 {
+            if self.aws.calls().iter().any(|call| call.operation == operation && call.status < 300) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("{operation} was not called");
+    }
+
+    /// How many calls the fault rules of the workload account have hit.
+    pub(crate) fn hits(&self) -> u64 {
+        let rules = Emulator::shared().get("/_fleet/faults");
+        let of_ours = rules.as_array().unwrap().iter().filter(|rule| rule["account"] == json!(self.workload));
+        of_ours.map(|rule| rule["hits"].as_u64().unwrap()).sum()
+    }
+
     #[expect(clippy::unused_self, reason = "reads as what the world holds")]
     pub(crate) fn inventory(&self, account: &str) -> Value {
         Emulator::shared().get(&format!("/_fleet/inventory?account={account}"))
@@ -256,7 +275,7 @@ fn start_double(folder: &Path, emulator: &str, hub: &str) -> (Child, Value) {
         if let Ok(bytes) = std::fs::read(&ready) {
             return (child, serde_json::from_slice(&bytes).unwrap());
         }
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20));
     }
     panic!("the Argo CD double did not start");
 }

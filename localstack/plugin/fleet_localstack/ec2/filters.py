@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -16,7 +16,8 @@ from ..errors import refuse
 def _any_value_matches(original: Any, item: Any, name: str, wanted: Any) -> bool:
     """moto wants a list of values to be a part of the wanted ones, or the other way round; AWS is content with one."""
     actual = item.get_filter_value(name)
-    if isinstance(actual, (list, tuple, set, frozenset)) and isinstance(wanted, list):
+    # A table's associated subnets come as the view of a dictionary, not as a list.
+    if isinstance(actual, Iterable) and not isinstance(actual, (str, Mapping)) and isinstance(wanted, list):
         return any(fnmatchcase(str(value), str(pattern)) for value in actual for pattern in wanted)
     matches: bool = original(item, name, wanted)
     return matches
