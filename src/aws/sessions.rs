@@ -122,6 +122,11 @@ impl Sessions {
         }
     }
 
+    /// Sessions that reach nothing, for what needs no AWS.
+    pub fn none() -> Self {
+        Self::over(&SdkConfig::builder().build(), Options::default())
+    }
+
     /// The region of the standard chain: `AWS_REGION`, or the profile's.
     pub fn region(&self) -> Option<&str> {
         self.base.region().map(AsRef::as_ref)

@@ -11,7 +11,6 @@ use crate::engine::api::{ArgoCd, Engine, EngineSettings};
 use crate::engine::events::Events;
 use crate::state::folder::FolderStore;
 use crate::state::store::Store;
-use aws_config::SdkConfig;
 use std::sync::Arc;
 
 /// The store that holds state.
@@ -36,8 +35,7 @@ pub async fn engine(context: &Context, events: Events) -> Result<Engine, CliErro
 
 /// An engine for what is recorded. It can reach nothing.
 pub fn offline_engine(context: &Context) -> Engine {
-    let sessions = Sessions::over(&SdkConfig::builder().build(), Options::default());
-    Engine::new(Arc::new(sessions), store(context), offline_settings(context), Events::nowhere())
+    Engine::new(Arc::new(Sessions::none()), store(context), offline_settings(context), Events::nowhere())
 }
 
 /// The engine's settings where nothing is reached.

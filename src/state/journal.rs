@@ -76,13 +76,12 @@ pub enum Outcome {
 pub struct Permit {
     entry: u64,
     token: String,
-    at: DateTime<Utc>,
 }
 
 impl Permit {
     /// Only for a begin entry that is durable.
     pub(super) fn of(begin: &Begin) -> Self {
-        Self { entry: begin.entry, token: begin.token.clone(), at: begin.at }
+        Self { entry: begin.entry, token: begin.token.clone() }
     }
 
     /// Number of the begin entry.
@@ -93,11 +92,6 @@ impl Permit {
     /// The client token of the begin entry, for calls that take one.
     pub fn token(&self) -> &str {
         &self.token
-    }
-
-    /// When the begin entry was written.
-    pub fn at(&self) -> DateTime<Utc> {
-        self.at
     }
 }
 

@@ -160,5 +160,6 @@ async fn the_clock_can_be_a_simulated_one() {
     let session = Session::open_with(Arc::new(MemoryStore::new()), instance(), holder(), clock).await.unwrap();
     tokio::time::sleep(Duration::from_mins(10)).await;
     let permit = session.journal().begin(intent("vpc", Verb::Create)).await.unwrap();
-    assert_eq!(permit.at(), start + Duration::from_mins(10));
+    assert_eq!(session.state().open[0].entry, permit.entry());
+    assert_eq!(session.state().open[0].at, start + Duration::from_mins(10));
 }
