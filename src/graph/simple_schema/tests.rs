@@ -295,7 +295,7 @@ fn problems_of_instances_are_found_in_the_document() {
         "2:1 `spec.a.b`: the field `b` is required ()",
         "3:10 `spec.a.c[1]`: a whole number is needed, this is text ()",
         "4:3 `spec.a.nope`: there is no field `nope` ()",
-        "1:10 `spec.version`: text is needed, this is a number (`1.3`) (quote it: \"1.3\")",
+        "1:10 `spec.version`: text is needed, this is a number (`1.30`) (quote it: \"1.30\")",
     ];
     assert_eq!(located, want);
 }
