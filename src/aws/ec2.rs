@@ -40,6 +40,7 @@ reads! { "ec2", aws_sdk_ec2,
     describe_route_tables(DescribeRouteTablesInputBuilder) -> DescribeRouteTablesOutput, "DescribeRouteTables";
     describe_security_groups(DescribeSecurityGroupsInputBuilder) -> DescribeSecurityGroupsOutput, "DescribeSecurityGroups";
     describe_subnets(DescribeSubnetsInputBuilder) -> DescribeSubnetsOutput, "DescribeSubnets";
+    describe_tags(DescribeTagsInputBuilder) -> DescribeTagsOutput, "DescribeTags";
     describe_vpc_attribute(DescribeVpcAttributeInputBuilder) -> DescribeVpcAttributeOutput, "DescribeVpcAttribute";
     describe_vpcs(DescribeVpcsInputBuilder) -> DescribeVpcsOutput, "DescribeVpcs";
 }

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0    done; nothing to do
+  0    done; nothing to do; no drift
   1    failed; refused; the answer was no
-  2    changes (`plan --detailed-exitcode`)
+  2    changes (`plan --detailed-exitcode`); drift (`drift`)
   3    incomplete: some objects could not be read or were not reached
   4    bad input: usage, settings, documents, definitions; `--yes` or `--confirm` is missing
   5    the state is locked by somebody else
@@ -38,6 +38,8 @@ pub enum Command {
     Apply(Apply),
     /// Remove everything that an instance has made
     Destroy(Destroy),
+    /// Show what was changed past fleetctl, and change nothing
+    Drift(Inputs),
     /// Show what is recorded, without any call
     Status(Status),
     /// Show the resources of instances, their order and what they need of each other, without any call
@@ -57,6 +59,7 @@ impl Command {
             Self::Plan(_) => "plan",
             Self::Apply(_) => "apply",
             Self::Destroy(_) => "destroy",
+            Self::Drift(_) => "drift",
             Self::Status(_) => "status",
             Self::Graph(_) => "graph",
             Self::Config(Config::Show) => "config show",
@@ -111,6 +114,9 @@ pub struct Apply {
     /// Confirm the replacement or removal of the object at this address; may be repeated. On a terminal it is asked for
     #[arg(long, value_name = "ADDRESS")]
     pub confirm: Vec<String>,
+    /// Put back what was changed past fleetctl, and leave alone what the documents have brought since the last apply
+    #[arg(long)]
+    pub drift_only: bool,
 }
 
 /// `destroy`.

@@ -5,10 +5,13 @@ use super::context::{CommandLine, Context};
 use super::diagnostics;
 use super::error::{CliError, worst};
 use super::json::{PlanLine, SummaryLine, Versioned};
+use super::json_drift::DriftLine;
 use super::progress::Progress;
+use super::render_drift;
 use super::render_plan;
 use super::render_report;
 use super::style::Look;
+use crate::engine::drift::report::DriftReport;
 use crate::engine::plan::{Action, Plan};
 use crate::engine::report::{EngineError, RunReport};
 use crate::engine::stop::Stop;
@@ -59,6 +62,21 @@ impl CarryOut<'_> {
             }
         }
         if errors.is_empty() { Ok(runs) } else { Err(CliError::join(errors)) }
+    }
+
+    /// Shows what has drifted.
+    pub(super) fn show_drift(&self, drifts: &[&DriftReport]) {
+        let printer = &self.context.printer;
+        if drifts.is_empty() {
+            return;
+        }
+        if printer.is_json() {
+            printer.json_line(&Versioned::new(DriftLine::of(drifts)));
+            return;
+        }
+        for drift in drifts {
+            printer.result(&render_drift::render(drift, printer.style(), printer.settings().verbosity));
+        }
     }
 
     /// Shows plans.

@@ -37,6 +37,16 @@ impl CommandLine {
         let replaced = |old: &String| if old == word { others.to_vec() } else { vec![old.clone()] };
         Self(self.0.iter().flat_map(replaced).collect())
     }
+
+    /// With the first of these words replaced by others: the command, say.
+    #[must_use]
+    pub fn replacing_first(&self, word: &str, others: &[String]) -> Self {
+        let mut words = self.0.clone();
+        if let Some(at) = words.iter().position(|old| old == word) {
+            words.splice(at..=at, others.iter().cloned());
+        }
+        Self(words)
+    }
 }
 
 impl std::fmt::Display for CommandLine {

@@ -117,6 +117,7 @@ fn engine_code(error: &EngineError) -> &'static str {
         EngineError::NotConfirmed(_) => "not-confirmed",
         EngineError::Unresolved(_) => "unresolved",
         EngineError::ArgoCd(_) => "argocd",
+        EngineError::NothingApplied(_) => "nothing-applied",
         EngineError::PlanOutOfDate(_) => "plan-out-of-date",
     }
 }

@@ -6,6 +6,7 @@ use super::environment::Environment;
 use super::printer::{Captured, PrinterSettings};
 use super::settings::Settings;
 use super::signals::Signals;
+use crate::engine::drift::report::{Class, DriftReport, FieldDrift, Finding, Pending, Unreadable};
 use crate::engine::plan::{Action, Change, FieldDifference, Header, Plan, Summary, Target};
 use crate::engine::report::{Done, End, RunReport};
 use crate::graph::identity::{Address, Identity};
@@ -82,4 +83,48 @@ pub(crate) fn context(format: OutputFormat) -> (Context, Captured, Captured) {
         command_line: CommandLine::of(&[]),
     };
     (context, out, error)
+}
+
+/// A drift of `EksCluster/demo`, one finding of each class.
+pub(crate) fn drift() -> DriftReport {
+    let finding = |path: &str, kind: &str, class, id: Option<&str>, fields| Finding {
+        address: Address(format!("EksCluster/demo/{path}")),
+        kind: kind.into(),
+        account: "222222222222".into(),
+        region: "us-west-2".into(),
+        id: id.map(str::to_owned),
+        class,
+        reason: None,
+        fields,
+    };
+    let field = |path: &str, desired, applied, observed| FieldDrift { path: path.into(), desired, applied, observed };
+    let route = json!({"destinationCIDRBlock": "0.0.0.0/0", "natGatewayID": "nat-1"});
+    let routes = field("spec.routes[0.0.0.0/0]", route.clone(), Some(route), Value::Null);
+    let team = field("spec.tags[team]", json!("platform"), None, json!("other"));
+    let version = field("status.platformVersion", Value::Null, Some(json!("eks.1")), json!("eks.2"));
+    DriftReport {
+        instance: Address::root("EksCluster", "demo"),
+        namespace: "argocd".into(),
+        recorded: true,
+        findings: vec![
+            finding("vpc/table", "RouteTable", Class::Changed, Some("rtb-1"), vec![routes, team]),
+            finding("access", "AccessEntry", Class::Missing, Some("demo|arn:aws:iam::222222222222:role/Admin"), Vec::new()),
+            finding("cluster", "Cluster", Class::Info, Some("demo"), vec![version]),
+        ],
+        pending: vec![Pending {
+            address: Address("EksCluster/demo/new".into()),
+            kind: "Role".into(),
+            action: Action::Create,
+            fields: Vec::new(),
+        }],
+        unreadable: vec![Unreadable {
+            account: "222222222222".into(),
+            region: "us-west-2".into(),
+            reason: "iam GetRole: AccessDenied: no".into(),
+            addresses: vec![Address("EksCluster/demo/role".into())],
+        }],
+        notes: Vec::new(),
+        objects: 22,
+        seconds: 1.23,
+    }
 }

@@ -1,8 +1,10 @@
 //! What the command line calls.
 
-pub use super::apply::Apply;
 use super::apply::open;
+pub use super::apply::{Apply, Scope};
 pub use super::destroy::Destroy;
+use super::drift::report::DriftReport;
+use super::drift::sight::Viewer;
 use super::events::Events;
 use super::place::{expand_all, place_all};
 use super::plan::Plan;
@@ -11,6 +13,7 @@ use super::status;
 use super::work::Work;
 use crate::argocd::settings::ArgoCdSettings;
 pub use crate::aws::identity::AccountSettings;
+use crate::aws::reading::ReaderSessions;
 use crate::aws::sessions::Sessions;
 use crate::graph::definition::Definitions;
 use crate::graph::documents::Documents;
@@ -96,9 +99,20 @@ impl Engine {
         Ok(site.plan(work, state.as_ref()).await?.planned.plan)
     }
 
+    /// What has drifted, by readers alone: no lock, no writing, not even where the state lies. What cannot be read is in
+    /// the report; an error means that nothing could be judged.
+    pub async fn drift(&self, work: &Work) -> Result<DriftReport, EngineError> {
+        let key = work.key();
+        let state = session::read(self.store.as_ref(), &key).await?;
+        let holding = session::holding(self.store.as_ref(), &key, &self.settings.holder.host).await?;
+        let sessions = ReaderSessions::of(self.sessions.clone());
+        let viewer = Viewer { sessions, settings: &self.settings, events: &self.events, instance: key };
+        super::drift::drift(&viewer, work, state.as_ref(), holding).await
+    }
+
     /// Takes the lock, resolves what an earlier run left open, reads, and plans. Mutates nothing.
-    pub async fn open_apply(&self, work: Work) -> Result<Apply, EngineError> {
-        Box::pin(open(self, work)).await
+    pub async fn open_apply(&self, work: Work, scope: Scope) -> Result<Apply, EngineError> {
+        Box::pin(open(self, work, scope)).await
     }
 
     /// The same for destroy, from the state alone. `None` if there is no state of that key.

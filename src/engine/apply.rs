@@ -3,28 +3,30 @@
 use super::api::{ArgoCd, Engine};
 use super::clouds;
 use super::context::{Context, Item};
+use super::drift;
+use super::drift::report::DriftReport;
 use super::look::Patience;
 use super::plan::{Action, Header, Plan, Target};
-use super::planner::{self, PlaceFacts, PlanInput, Planned, Seen};
+use super::planner::{self, Orphan, PlaceFacts, PlanInput, Planned, Seen};
 use super::refresh::{Wanted, refresh, refresh_orphans};
 use super::removal::Doomed;
 use super::report::{EngineError, RunReport};
 use super::resolve::resolve;
 use super::run::{Part, Run};
 use super::stop::Stop;
-use super::work::{Place, Work};
+use super::subject::{Common, known_kind};
+use super::work::{HeldBack, Place, Work};
 use crate::aws::sessions;
 use crate::graph::expansion::NodeIndex;
 use crate::graph::identity::{Address, Identity};
-use crate::kinds::catalog::{self, KindCatalog};
-use crate::kinds::kind::{Kind, Marks, Subject};
+use crate::kinds::catalog::KindCatalog;
 use crate::kinds::recorder::{self, Recorder};
-use crate::state::error::StateError;
 use crate::state::file::{Begin, InstanceKey, Record, RoleUsed, StateFile};
 use crate::state::journal::Journal;
-use crate::state::session::Session;
+use crate::state::session::{self, Session};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use tokio::time::Instant;
 
 /// The kinds, as evaluation sees them.
 static CATALOG: KindCatalog = KindCatalog;
@@ -39,6 +41,17 @@ pub struct Apply {
     work: Work,
     session: Session,
     sighting: Sighting,
+    /// What is put back, where that is all.
+    drift: Option<DriftReport>,
+}
+
+/// How much of the difference between documents and AWS an apply carries out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// All of it.
+    Everything,
+    /// What was changed past fleetctl since the last apply. What the documents have brought since then stays undone.
+    DriftOnly,
 }
 
 /// Everything that was read, and the plan that it leads to.
@@ -50,23 +63,60 @@ pub(super) struct Sighting {
     doomed: Vec<Doomed>,
 }
 
+/// What was read for a plan.
+#[derive(Debug)]
+struct Looked {
+    wanted: Vec<Wanted>,
+    doomed: Vec<Doomed>,
+    seen: BTreeMap<NodeIndex, Seen>,
+    orphans: Vec<Orphan>,
+    started: Instant,
+}
+
 /// Takes the lock, resolves what an earlier run left open, reads, and plans.
-pub(super) async fn open(engine: &Engine, work: Work) -> Result<Apply, EngineError> {
+pub(super) async fn open(engine: &Engine, mut work: Work, scope: Scope) -> Result<Apply, EngineError> {
+    if scope == Scope::DriftOnly {
+        // Before the lock, which would make a state.
+        let state = session::read(engine.store.as_ref(), &work.key()).await?;
+        if !state.as_ref().is_some_and(drift::is_used) {
+            return Err(EngineError::NothingApplied(work.key().to_string()));
+        }
+    }
     // Before the lock: whoever cannot reach the accounts leaves no trace.
     let site = Site::new(engine, &work).await?;
     let session = Session::open(engine.store.clone(), work.key(), engine.settings.holder.clone()).await?;
     let context = context(engine, &session.journal(), &Stop::default());
     site.resolve_all(&context).await?;
     let state = session.journal().snapshot();
-    let sighting = site.plan(&work, Some(&state)).await?;
+    let looked = site.look(&work, Some(&state)).await?;
+    let drift = match scope {
+        Scope::Everything => None,
+        Scope::DriftOnly => Some(hold_back(&mut work, &looked, &state)?),
+    };
+    let sighting = site.planned(&work, Some(&state), looked).await?;
     super::preflight::check(&work, &sighting).await?;
-    Ok(Apply { engine: engine.clone(), work, session, sighting })
+    Ok(Apply { engine: engine.clone(), work, session, sighting, drift })
+}
+
+/// Judges what has drifted, and has everything else stay as it is.
+fn hold_back(work: &mut Work, looked: &Looked, state: &StateFile) -> Result<DriftReport, EngineError> {
+    let input = drift::judge::Input { work, seen: &looked.seen, knows: drift::judge::Knows::State(state) };
+    let mut verdict = drift::judge::judge(&input)?;
+    let held_back = HeldBack { drift_only: true, ..std::mem::take(&mut verdict.held_back) };
+    let report = DriftReport::new(work, verdict, true, Vec::new(), looked.started.elapsed());
+    work.held_back = held_back;
+    Ok(report)
 }
 
 impl Apply {
     /// What will be done.
     pub fn plan(&self) -> &Plan {
         &self.sighting.planned.plan
+    }
+
+    /// What has drifted, where only that is put back.
+    pub fn drift(&self) -> Option<&DriftReport> {
+        self.drift.as_ref()
     }
 
     /// Does it. `confirmed` are the addresses whose removal or replacement was confirmed by name. Errors mean that
@@ -81,7 +131,9 @@ impl Apply {
             return Err(EngineError::NotConfirmed(unconfirmed));
         }
         let journal = self.session.journal();
-        journal.definitions(self.work.definitions.clone()).await?;
+        if self.drift.is_none() {
+            journal.definitions(self.work.definitions.clone()).await?;
+        }
         let context = context(&self.engine, &journal, stop);
         let Sighting { planned, seen, items, doomed } = self.sighting;
         let parts = parts(&self.work, &planned.plan, seen, items);
@@ -173,25 +225,10 @@ impl Site {
         dependencies: Vec<Identity>,
         lineage: &str,
     ) -> Result<Item, EngineError> {
-        let settings = &self.engine.settings;
         let target = self.target(identity, role).await?;
-        let key = &self.instance;
-        let marks = Marks {
-            lineage: lineage.to_owned(),
-            instance: format!("{}/{}/{}", key.namespace, key.kind, key.name),
-            address: address.to_string(),
-        };
-        let subject = Subject {
-            identity: identity.clone(),
-            address: address.clone(),
-            partition: target.caller.partition.clone(),
-            role: role.cloned(),
-            marks,
-            default_tags: settings.default_tags.clone(),
-            role_path: settings.role_path.clone(),
-            permissions_boundary: settings.permissions_boundary.clone(),
-            dependencies,
-        };
+        let (settings, partition) = (&*self.engine.settings, target.caller.partition.as_str());
+        let common = Common { settings, instance: &self.instance, lineage, partition };
+        let subject = common.subject(identity, address, role, dependencies);
         Ok(Item { kind: known_kind(identity, &self.instance)?, subject, cloud: target.cloud.clone() })
     }
 
@@ -220,13 +257,32 @@ impl Site {
 
     /// Reads everything and plans.
     pub(super) async fn plan(&self, work: &Work, state: Option<&StateFile>) -> Result<Sighting, EngineError> {
+        let looked = self.look(work, state).await?;
+        self.planned(work, state, looked).await
+    }
+
+    /// Reads everything.
+    async fn look(&self, work: &Work, state: Option<&StateFile>) -> Result<Looked, EngineError> {
+        let started = Instant::now();
         let lineage = state.map(|state| state.lineage.clone()).unwrap_or_default();
         let wanted = self.wanted(work, state, &lineage).await?;
         let window = self.engine.settings.visibility_window;
-        let mut doomed = self.orphaned(work, state, &lineage).await?;
+        let doomed = self.orphaned(work, state, &lineage).await?;
         let patience = Patience { window, stop: &Stop::default(), events: &self.engine.events };
         let (seen, orphans) = tokio::try_join!(refresh(&wanted, patience), refresh_orphans(&doomed, patience))?;
+        Ok(Looked { wanted, doomed, seen, orphans, started })
+    }
+
+    /// Plans with what was read.
+    async fn planned(&self, work: &Work, state: Option<&StateFile>, looked: Looked) -> Result<Sighting, EngineError> {
+        let Looked { wanted, mut doomed, seen, mut orphans, .. } = looked;
         let facts = self.facts(work).await?;
+        let drift_only = work.held_back.drift_only;
+        if drift_only {
+            // What has left the graph stays: that is for an apply of everything.
+            doomed.clear();
+            orphans.clear();
+        }
         let input = PlanInput {
             work,
             facts: &facts,
@@ -243,6 +299,7 @@ impl Site {
         let mut items = BTreeMap::new();
         for Wanted { index, item, record, .. } in wanted {
             match record {
+                Some(_) if work.held_back.whole.contains(&index) => {}
                 Some(record) if planned.evaluation.is_excluded(index) => doomed.push(self.doomed(item, record)),
                 _ => drop(items.insert(index, item)),
             }
@@ -331,14 +388,6 @@ impl Site {
     pub(super) fn caller(&self) -> &str {
         &self.caller
     }
-}
-
-/// The kind of something recorded or placed.
-fn known_kind(identity: &Identity, instance: &InstanceKey) -> Result<&'static dyn Kind, EngineError> {
-    catalog::kind(&identity.api_version, &identity.kind).ok_or_else(|| {
-        let reason = format!("it records a {} ({}), which this fleetctl does not carry out", identity.kind, identity.api_version);
-        EngineError::State(StateError::Damaged { key: instance.store_key(), reason })
-    })
 }
 
 /// What a resource's record depends on: what its edges lead to.

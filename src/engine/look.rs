@@ -76,17 +76,28 @@ pub(super) struct Patience<'a> {
 /// Reads a recorded object until it is there or its absence counts. `None` when it is absent, or when the wish to stop
 /// came first.
 pub(super) async fn look_until_sure(item: &Item, record: &Record, patience: Patience<'_>) -> Result<Option<Observed>, CallError> {
+    look_until_seen(item.kind, &item.cloud.readers, &item.subject, record, patience).await
+}
+
+/// The same for whoever has nothing but readers.
+pub(super) async fn look_until_seen(
+    kind: &dyn Kind,
+    readers: &Readers,
+    subject: &Subject,
+    record: &Record,
+    patience: Patience<'_>,
+) -> Result<Option<Observed>, CallError> {
     let mut said = false;
     loop {
-        match look(item.kind, &item.cloud.readers, &item.subject, record, patience.window).await? {
+        match look(kind, readers, subject, record, patience.window).await? {
             Presence::Present(observed) => return Ok(Some(*observed)),
             Presence::Absent => return Ok(None),
             Presence::NotVisibleYet(_) if patience.stop.requested() => return Ok(None),
             Presence::NotVisibleYet(left) => {
                 if !std::mem::replace(&mut said, true) {
                     patience.events.say(Event::Waiting {
-                        address: item.subject.address.clone(),
-                        kind: item.kind_name().to_owned(),
+                        address: subject.address.clone(),
+                        kind: subject.identity.kind.clone(),
                         state: "not visible yet".to_owned(),
                         seconds: 0.0,
                         usually_seconds: left.as_secs_f64(),

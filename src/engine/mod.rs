@@ -3,13 +3,14 @@
 //!
 //! The way through an apply: [`work::Work`] is an expanded instance with the account, region and role of every resource;
 //! [`refresh`] reads what is there; [`plan::plan`] says what has to change; [`run`] carries it out. Destroy goes from the
-//! state alone.
+//! state alone. [`drift`] looks with readers alone.
 
 pub mod api;
 mod apply;
 mod clouds;
 mod context;
 mod destroy;
+pub mod drift;
 pub mod events;
 mod look;
 mod object;
@@ -26,4 +27,5 @@ mod resolve;
 mod run;
 mod status;
 pub mod stop;
+mod subject;
 pub mod work;

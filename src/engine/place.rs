@@ -2,7 +2,7 @@
 
 use super::api::EngineSettings;
 use super::report::EngineError;
-use super::work::{Place, Work};
+use super::work::{HeldBack, Place, Work};
 use crate::aws::identity::{self, Question, Refusal};
 use crate::graph::definition::Definitions;
 use crate::graph::diagnostic::Diagnostic;
@@ -67,7 +67,7 @@ fn rendered_twice(works: &[Work]) -> Vec<Diagnostic> {
 fn unplaced(graph: Graph, definitions: &DefinitionsUsed) -> Work {
     let blank = evaluate(&graph, &Observations::new(), &KindCatalog);
     let places = vec![None; graph.nodes.len()];
-    Work { graph, places, left_out: BTreeMap::new(), definitions: definitions.clone(), blank }
+    Work { graph, places, left_out: BTreeMap::new(), definitions: definitions.clone(), blank, held_back: HeldBack::default() }
 }
 
 struct Placing<'a> {

@@ -10,7 +10,7 @@ use super::object::observed_object;
 use super::plan::{Action, Change, FieldDifference, Header, NotCarriedOut, Plan, Summary};
 use super::work::{Place, Work};
 use crate::graph::catalog::{KindDescription, Production, Support};
-use crate::graph::evaluation::{Evaluation, Observation, Observations, evaluate};
+use crate::graph::evaluation::{Evaluation, Observation, Observations};
 use crate::graph::expansion::NodeIndex;
 use crate::graph::identity::{Address, Identity};
 use crate::graph::path;
@@ -94,11 +94,14 @@ pub struct Planned {
 /// Makes the plan.
 pub fn plan(input: PlanInput<'_>) -> Planned {
     let observations = observations(input.work, input.seen);
-    let evaluation = evaluate(&input.work.graph, &observations, &KindCatalog);
+    let evaluation = input.work.evaluate(&observations, &KindCatalog);
     let mut changes = Vec::new();
     let mut not_carried_out = Vec::new();
     let mut excluded = Vec::new();
     for index in &input.work.graph.order {
+        if input.work.held_back.whole.contains(index) {
+            continue;
+        }
         if evaluation.is_excluded(*index) {
             excluded.extend(input.seen.get(index).and_then(recorded));
             continue;

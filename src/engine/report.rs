@@ -129,6 +129,11 @@ pub enum EngineError {
     /// Argo CD cannot be used as it is; nothing was changed.
     #[error("Argo CD: {0}")]
     ArgoCd(String),
+    /// Nothing says what was applied last, so nothing can be put back.
+    #[error(
+        "{0}: nothing is recorded of it, so nobody knows what was applied last: use the state folder that made it (--state), or apply without --drift-only"
+    )]
+    NothingApplied(String),
     /// A written plan no longer fits.
     #[error("the plan is out of date: {0}; plan again")]
     PlanOutOfDate(String),
@@ -146,7 +151,7 @@ impl EngineError {
     /// The exit code of DESIGN section 8.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Documents(_) | Self::Selector(_) | Self::NotConfirmed(_) => 4,
+            Self::Documents(_) | Self::Selector(_) | Self::NotConfirmed(_) | Self::NothingApplied(_) => 4,
             Self::State(StateError::Locked { .. }) => 5,
             Self::Identity(_) => 6,
             Self::Read(error) if error.class == crate::aws::error::ErrorClass::Credentials => 6,

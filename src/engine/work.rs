@@ -1,10 +1,14 @@
 //! Work: one expanded instance, with the account, region and role of every resource.
 
-use crate::graph::evaluation::Evaluation;
+use crate::graph::catalog::Catalog;
+use crate::graph::evaluation::{Evaluation, Included, Observations, evaluate};
 use crate::graph::expansion::{Graph, NodeIndex};
 use crate::graph::identity::Identity;
+use crate::graph::tree::Tree;
 use crate::state::file::{DefinitionsUsed, InstanceKey, RoleUsed};
-use std::collections::BTreeMap;
+use indexmap::IndexMap;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One top-level instance, ready to be planned.
 #[derive(Debug, Clone)]
@@ -19,6 +23,57 @@ pub struct Work {
     pub definitions: DefinitionsUsed,
     /// What evaluation says with nothing observed.
     pub blank: Evaluation,
+    /// What has to stay as it is. Nothing, unless only drift is put back.
+    pub held_back: HeldBack,
+}
+
+/// What a run leaves as it is although the documents want it otherwise.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HeldBack {
+    /// Only drift is put back: what has left the graph stays too.
+    pub drift_only: bool,
+    /// Resources that were never made, or are no longer wanted: nothing is done to them, and nobody waits for them.
+    pub whole: BTreeSet<NodeIndex>,
+    /// Fields by their dotted path, with the value that was applied last; null: none.
+    pub fields: BTreeMap<NodeIndex, BTreeMap<String, Value>>,
+}
+
+impl HeldBack {
+    fn hold(&self, evaluation: &mut Evaluation) {
+        for index in &self.whole {
+            if let Some(node) = evaluation.nodes.get_mut(index.0) {
+                node.included = Included::No("only drift is put back".to_owned());
+            }
+        }
+        for (index, fields) in &self.fields {
+            let Some(node) = evaluation.nodes.get_mut(index.0) else { continue };
+            for (path, value) in fields {
+                let desired = std::mem::replace(&mut node.desired, Tree::Known(Value::Null));
+                node.desired = with(desired, &path.split('.').collect::<Vec<_>>(), value);
+            }
+        }
+    }
+}
+
+/// A tree with another value at a path; null takes away what is there.
+fn with(tree: Tree, path: &[&str], value: &Value) -> Tree {
+    let Some((name, rest)) = path.split_first() else { return Tree::Known(value.clone()) };
+    let mut entries: IndexMap<String, Tree> = match tree {
+        Tree::Mapping(entries) => entries,
+        Tree::Known(Value::Object(fields)) => fields.into_iter().map(|(name, value)| (name, Tree::Known(value))).collect(),
+        Tree::Known(Value::Null) => IndexMap::new(),
+        other => return other,
+    };
+    let below = entries.shift_remove(*name);
+    if !(rest.is_empty() && value.is_null()) {
+        entries.insert((*name).to_owned(), with(below.unwrap_or(Tree::Known(Value::Null)), rest, value));
+    }
+    Tree::mapping(entries)
+}
+
+/// The field that a path lies in, without indices and keys: `spec.routes` of `spec.routes[0].natGatewayID`.
+pub(super) fn head(path: &str) -> &str {
+    path.split('[').next().unwrap_or_default()
 }
 
 /// Where a resource goes, and who it is.
@@ -42,6 +97,13 @@ impl Work {
             namespace: instance.namespace.clone(),
             name: instance.name.clone(),
         }
+    }
+
+    /// What every node wants, given what was observed; what is held back stays as it is.
+    pub fn evaluate(&self, observations: &Observations, catalog: &dyn Catalog) -> Evaluation {
+        let mut evaluation = evaluate(&self.graph, observations, catalog);
+        self.held_back.hold(&mut evaluation);
+        evaluation
     }
 
     /// Where a resource goes.

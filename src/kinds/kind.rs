@@ -212,6 +212,11 @@ pub trait Kind: Send + Sync {
         false
     }
 
+    /// Whether [`Kind::find`] goes by our marks, because AWS knows no names of such objects.
+    fn is_found_by_marks(&self) -> bool {
+        false
+    }
+
     /// The object as the state may keep it: without write-only and secret fields.
     fn recordable(&self, desired: &Value) -> Value {
         desired.clone()

@@ -1,7 +1,7 @@
 //! A folder as store: temp file, fsync, rename, fsync of the folder; mode 0600.
 
 use super::error::StateError;
-use super::lock::{FileLock, Holder};
+use super::lock::{FileLock, Holder, Holding, read_holding};
 use super::store::{Lock, Store, Stored, check_key, tag_of};
 use futures::future::{BoxFuture, FutureExt as _};
 use std::fs::{self, File};
@@ -131,13 +131,17 @@ impl FolderStore {
         Ok(keys)
     }
 
+    fn lock_path(&self, key: &str) -> Result<PathBuf, StateError> {
+        let mut side = self.path(key)?.into_os_string();
+        side.push(".lock");
+        Ok(side.into())
+    }
+
     fn take_lock(&self, key: &str, holder: &Holder) -> Result<FileLock, StateError> {
         let path = self.path(key)?;
         let folder = path.parent().unwrap_or(&self.root);
         make_folders(folder).map_err(failed("lock", &path))?;
-        let mut side = path.clone().into_os_string();
-        side.push(".lock");
-        let lock = FileLock::take(Path::new(&side), key, holder)?;
+        let lock = FileLock::take(&self.lock_path(key)?, key, holder)?;
         sweep(folder);
         sweep(&path.with_extension("journal"));
         Ok(lock)
@@ -173,6 +177,11 @@ impl Store for FolderStore {
     fn lock<'a>(&'a self, key: &'a str, holder: &'a Holder) -> BoxFuture<'a, Result<Box<dyn Lock>, StateError>> {
         let (key, holder) = (key.to_owned(), holder.clone());
         self.work(move |store| Ok(Box::new(store.take_lock(&key, &holder)?) as Box<dyn Lock>))
+    }
+
+    fn holding<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Holding>, StateError>> {
+        let key = key.to_owned();
+        self.work(move |store| Ok(read_holding(&store.lock_path(&key)?)))
     }
 
     fn name(&self) -> String {

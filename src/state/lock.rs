@@ -43,6 +43,20 @@ impl Holding {
     }
 }
 
+impl Holding {
+    /// Whether the process may still be there, seen from a host: one of that very host that is gone is not.
+    pub fn may_last(&self, host: &str) -> bool {
+        let processes = Path::new("/proc/self");
+        let is_here = self.holder.host == host && processes.exists();
+        !is_here || Path::new("/proc").join(self.holder.pid.to_string()).exists()
+    }
+}
+
+/// What stands in a lock file, if that says who holds it.
+pub(super) fn read_holding(path: &Path) -> Option<Holding> {
+    serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()
+}
+
 impl std::fmt::Display for Holding {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Holder { pid, host, user, command } = &self.holder;

@@ -5,7 +5,7 @@ use super::error::StateError;
 use super::file::{InstanceKey, StateFile};
 use super::journal::Journal;
 use super::keys::Keys;
-pub use super::lock::Holder;
+pub use super::lock::{Holder, Holding};
 use super::migrate;
 use super::replay::{Loaded, load};
 use super::store::{Store, Stored};
@@ -83,6 +83,12 @@ impl Drop for Session {
 /// Reads an instance's state without lock, journal replayed in memory. `None` if there is none.
 pub async fn read(store: &dyn Store, instance: &InstanceKey) -> Result<Option<StateFile>, StateError> {
     read_one(store, &keys_of(instance)?, Some(instance)).await
+}
+
+/// Who is about to change an instance's state, as far as can be told from `host` without the lock. `None`: nobody.
+pub async fn holding(store: &dyn Store, instance: &InstanceKey, host: &str) -> Result<Option<Holding>, StateError> {
+    let holding = store.holding(&keys_of(instance)?.state).await?;
+    Ok(holding.filter(|holding| holding.may_last(host)))
 }
 
 /// Every state in a store by its key, in the order of keys, with what is wrong with those that cannot be read. What is no

@@ -2,7 +2,7 @@
 
 use super::error::StateError;
 use super::hash::sha256;
-use super::lock::Holder;
+use super::lock::{Holder, Holding};
 use futures::future::BoxFuture;
 
 /// An object of a store.
@@ -35,6 +35,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Takes the lock that belongs to an object, which need not exist, without waiting. Whoever changes the object or
     /// its journal holds it; readers do not. Error [`StateError::Locked`], with the key as instance, if another has it.
     fn lock<'a>(&'a self, key: &'a str, holder: &'a Holder) -> BoxFuture<'a, Result<Box<dyn Lock>, StateError>>;
+
+    /// Who says of themselves that they hold the lock that belongs to an object: for people to read. A holder that was
+    /// killed still says so. Takes nothing and writes nothing; stores that cannot tell say nothing.
+    fn holding<'a>(&'a self, _key: &'a str) -> BoxFuture<'a, Result<Option<Holding>, StateError>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 
     /// What people know the store by: a path or a URL.
     fn name(&self) -> String;

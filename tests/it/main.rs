@@ -13,6 +13,7 @@ mod benchmark;
 mod broken_documents;
 mod crash;
 mod destroy;
+mod drift;
 mod end_state;
 mod existing_vpc;
 mod faults;

@@ -1,6 +1,6 @@
 //! `fleetctl apply`.
 
-use crate::cli::arguments::{Apply, Inputs};
+use crate::cli::arguments::{self, Inputs};
 use crate::cli::carry_out::CarryOut;
 use crate::cli::context::{CommandLine, Context};
 use crate::cli::error::CliError;
@@ -8,15 +8,21 @@ use crate::cli::launch;
 use crate::cli::progress::Progress;
 use crate::cli::project::Project;
 use crate::cli::written_plan::WrittenPlan;
+use crate::engine::api::{Apply, Scope};
 use crate::engine::stop::Stop;
 use futures::future::join_all;
 
 /// Plans, shows, asks and carries out, all instances side by side.
-pub(super) async fn run(context: &Context, arguments: &Apply) -> Result<u8, CliError> {
+pub(super) async fn run(context: &Context, arguments: &arguments::Apply) -> Result<u8, CliError> {
     let written = WrittenPlan::read(&arguments.inputs.all())?;
     if let Some(plan) = &written {
+        if arguments.drift_only {
+            let message = "--drift-only does not go with a written plan: give it the documents, apply the plan without it";
+            return Err(CliError::Usage(message.to_owned()));
+        }
         plan.check_inputs()?;
     }
+    let scope = if arguments.drift_only { Scope::DriftOnly } else { Scope::Everything };
     let inputs = match &written {
         Some(plan) => Inputs { files: plan.inputs().to_vec(), file: Vec::new() },
         None => arguments.inputs.clone(),
@@ -33,10 +39,12 @@ pub(super) async fn run(context: &Context, arguments: &Apply) -> Result<u8, CliE
     let works = engine.work(&project.documents, &project.definitions, &project.used).await?;
     let opened = join_all(works.into_iter().map(|work| async {
         let instance = work.key().to_string();
-        (instance, Box::pin(engine.open_apply(work)).await)
+        (instance, Box::pin(engine.open_apply(work, scope)).await)
     }));
     let applies = carry_out.all_opened(opened.await)?;
-    let plans: Vec<_> = applies.iter().map(crate::engine::api::Apply::plan).collect();
+    let plans: Vec<_> = applies.iter().map(Apply::plan).collect();
+    let drifts: Vec<_> = applies.iter().filter_map(Apply::drift).collect();
+    carry_out.show_drift(&drifts);
     carry_out.show(&plans);
     if let Some(written) = &written {
         written.check_plans(&plans)?;
@@ -48,7 +56,7 @@ pub(super) async fn run(context: &Context, arguments: &Apply) -> Result<u8, CliE
 }
 
 /// The command line with the documents instead of their written plan, which is out of date once a run has begun.
-fn without_plan(context: &Context, arguments: &Apply, inputs: &Inputs) -> CommandLine {
+fn without_plan(context: &Context, arguments: &arguments::Apply, inputs: &Inputs) -> CommandLine {
     let plan = arguments.inputs.all().first().map(|path| path.display().to_string()).unwrap_or_default();
     let documents: Vec<_> = inputs.files.iter().map(|path| path.display().to_string()).collect();
     context.command_line.replacing(&plan, &documents)

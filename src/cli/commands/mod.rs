@@ -3,6 +3,7 @@
 mod apply;
 mod config_show;
 mod destroy;
+mod drift;
 mod graph;
 mod plan;
 mod status;
@@ -20,6 +21,7 @@ pub async fn run(context: &Context, command: &Command) -> Result<u8, CliError> {
         Command::Plan(arguments) => plan::run(context, arguments).await,
         Command::Apply(arguments) => apply::run(context, arguments).await,
         Command::Destroy(arguments) => destroy::run(context, arguments).await,
+        Command::Drift(inputs) => drift::run(context, inputs).await,
         Command::Status(arguments) => status::run(context, arguments).await,
         Command::Graph(arguments) => graph::run(context, arguments).await,
         Command::Config(Config::Show) => Ok(config_show::run(context)),

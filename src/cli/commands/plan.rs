@@ -45,7 +45,7 @@ pub(super) async fn run(context: &Context, arguments: &Plan) -> Result<u8, CliEr
 }
 
 /// A plan may have to wait until the absence of something that was just made counts: that is said beside the plan.
-fn waits(printer: &Printer) -> Events {
+pub(super) fn waits(printer: &Printer) -> Events {
     let printer = printer.clone();
     Events::to(move |event| {
         if let Event::Waiting { address, kind, usually_seconds, .. } = event {

@@ -18,7 +18,7 @@ use super::removal::{self, Doomed, Ended, Order};
 use super::report::{Done, End, Failure, NotReached, RunReport};
 use super::work::Work;
 use crate::graph::catalog::{Catalog, Production, Step};
-use crate::graph::evaluation::{Evaluation, Included, Observation, Observations, evaluate};
+use crate::graph::evaluation::{Evaluation, Included, Observation, Observations};
 use crate::graph::expansion::NodeIndex;
 use crate::graph::identity::Identity;
 use node::{Node, Outcome, Stage};
@@ -84,7 +84,7 @@ impl<'a> Run<'a> {
         let mut running = JoinSet::new();
         let mut told = false;
         loop {
-            let evaluation = evaluate(&self.work.graph, &self.observations, self.catalog);
+            let evaluation = self.work.evaluate(&self.observations, self.catalog);
             self.note_fatal(&evaluation);
             if self.fatal.is_empty() && !self.context.stop.requested() {
                 self.start(&evaluation, &mut running);
@@ -234,7 +234,7 @@ impl<'a> Run<'a> {
     }
 
     async fn conclude(mut self, doomed: Vec<Doomed>) -> RunReport {
-        let evaluation = evaluate(&self.work.graph, &self.observations, self.catalog);
+        let evaluation = self.work.evaluate(&self.observations, self.catalog);
         let mut ended = self.ended(&evaluation);
         let removed = match self.keeps_from_removing(&ended, &evaluation) {
             None => removal::remove_all(&self.context, doomed, self.parallelism).await,

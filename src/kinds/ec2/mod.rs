@@ -125,6 +125,10 @@ impl<T: Object> Kind for T {
         true
     }
 
+    fn is_found_by_marks(&self) -> bool {
+        true
+    }
+
     fn description(&self) -> &KindDescription {
         T::description()
     }

@@ -1,0 +1,75 @@
+//! Which lineages there are of an instance, for whoever has no state to tell it.
+
+use super::batch::FILTER_VALUES;
+use super::ec2::Reader;
+use super::error::CallError;
+use super::pages::pages;
+use super::tags;
+use aws_sdk_ec2::operation::describe_tags::builders::DescribeTagsInputBuilder;
+use aws_sdk_ec2::types::{Filter, TagDescription};
+use std::collections::BTreeSet;
+
+fn filter(name: &str, values: Vec<String>) -> Filter {
+    Filter::builder().name(name).set_values(Some(values)).build()
+}
+
+impl Reader {
+    /// The lineages of the objects of EC2 that bear an instance's mark (not hashed): one, unless several states have made
+    /// objects for it.
+    pub async fn lineages(&self, instance: &str) -> Result<BTreeSet<String>, CallError> {
+        let instance = tags::value(instance);
+        // AWS reads `*`, `?` and `\` in values as patterns.
+        let literal = instance.replace('\\', r"\\").replace('*', r"\*").replace('?', r"\?");
+        let of_instance = vec![filter("key", vec![tags::INSTANCE.to_owned()]), filter("value", vec![literal])];
+        let marked = self.tag_descriptions(of_instance).await?;
+        let ids = marked.into_iter().filter(|tag| tag.value() == Some(&instance)).filter_map(|tag| tag.resource_id);
+        let ids: Vec<String> = ids.collect();
+        let mut lineages = BTreeSet::new();
+        for some in ids.chunks(FILTER_VALUES) {
+            let of_some = vec![filter("key", vec![tags::LINEAGE.to_owned()]), filter("resource-id", some.to_vec())];
+            lineages.extend(self.tag_descriptions(of_some).await?.into_iter().filter_map(|tag| tag.value));
+        }
+        Ok(lineages)
+    }
+
+    async fn tag_descriptions(&self, filters: Vec<Filter>) -> Result<Vec<TagDescription>, CallError> {
+        pages(|token| async {
+            let input = DescribeTagsInputBuilder::default().set_filters(Some(filters.clone())).set_next_token(token);
+            let page = self.describe_tags(input).await?;
+            Ok((page.tags.unwrap_or_default(), page.next_token))
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aws::limits::Limits;
+    use crate::aws::simulated::{Call, Reply, Simulated};
+
+    #[tokio::test(start_paused = true)]
+    async fn lineages_are_those_of_the_objects_of_the_instance() {
+        let aws = Simulated::new(|call: &Call| {
+            let tag = |id: &str, key: &str, value: &str| {
+                format!("<item><resourceId>{id}</resourceId><key>{key}</key><value>{value}</value></item>")
+            };
+            let items = if call.body.contains("Value.1=fleetctl:instance") {
+                // A filter of AWS is a pattern: the second is another instance.
+                tag("vpc-1", "fleetctl:instance", "argocd/Vpc/one") + &tag("vpc-2", "fleetctl:instance", "argocd/Vpc/two")
+            } else {
+                assert!(call.body.contains("vpc-1") && !call.body.contains("vpc-2"), "{}", call.body);
+                tag("vpc-1", "fleetctl:lineage", "5f0c")
+            };
+            Reply::Answer(200, format!("<DescribeTagsResponse><tagSet>{items}</tagSet></DescribeTagsResponse>"))
+        });
+        let config = aws_sdk_ec2::Config::builder()
+            .region(aws_sdk_ec2::config::Region::new("us-west-2"))
+            .behavior_version_latest()
+            .credentials_provider(aws_credential_types::Credentials::new("AKIA", "secret", None, None, "test"))
+            .http_client(aws.clone());
+        let reader = Reader::new(aws_sdk_ec2::Client::from_conf(config.build()), Limits::default());
+        assert_eq!(reader.lineages("argocd/Vpc/one").await, Ok(BTreeSet::from(["5f0c".to_owned()])));
+        assert_eq!(aws.count("DescribeTags"), 2);
+    }
+}

@@ -1,0 +1,219 @@
+//! Drift as text.
+
+use super::style::{Look, Style, clean, plural};
+use crate::engine::drift::report::{Class, DriftReport, FieldDrift, Finding, Pending, Unreadable};
+use serde_json::Value;
+
+/// Values that are longer than this are not shown whole unless asked for.
+const LONG: usize = 100;
+/// Lines of a document that differ and are shown.
+const LINES: usize = 12;
+
+/// A report as text. `verbosity` 1 shows long values and what is not applied yet whole.
+pub(super) fn render(report: &DriftReport, style: Style, verbosity: u8) -> String {
+    let mut lines = vec![headline(report, style)];
+    lines.extend(report.notes.iter().map(|note| format!("  {}", style.paint(Look::Yellow, clean(note)))));
+    if !report.recorded {
+        let text = "nothing is recorded here: objects were found by their tags and names; last applied: unknown";
+        lines.push(format!("  {}", style.paint(Look::Yellow, text)));
+    }
+    for finding in &report.findings {
+        lines.push(String::new());
+        lines.extend(self::finding(finding, report, style, verbosity));
+    }
+    unreadable(&report.unreadable, style, &mut lines);
+    pending(&report.pending, style, verbosity, &mut lines);
+    lines.join("\n") + "\n"
+}
+
+/// `EksCluster/x: no drift, 22 objects looked at in 1.2 s`.
+fn headline(report: &DriftReport, style: Style) -> String {
+    let summary = report.summary();
+    let counts = [(summary.changed, "changed"), (summary.missing, "missing")];
+    let counted: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    let found = summary.changed + summary.missing;
+    let (what, look) = match (found, summary.unreadable) {
+        (0, 0) => ("no drift".to_owned(), Look::Green),
+        (0, unread) => (format!("no drift in what could be read; {} not read", plural(unread, "object")), Look::Yellow),
+        (found, 0) => (format!("{} ({})", plural(found, "finding"), counted.join(", ")), Look::Red),
+        (found, unread) => {
+            let counted = counted.join(", ");
+            (format!("{} ({counted}); {} not read", plural(found, "finding"), plural(unread, "object")), Look::Red)
+        }
+    };
+    let name = style.paint(Look::Bold, clean(report.instance.as_str()));
+    let looked = format!("{} looked at in {:.1} s", plural(summary.objects, "object"), report.seconds);
+    format!("{name}: {}, {looked}", style.paint(look, what))
+}
+
+fn finding(finding: &Finding, report: &DriftReport, style: Style, verbosity: u8) -> Vec<String> {
+    let (marker, look) = match finding.class {
+        Class::Changed => ("~ changed", Look::Yellow),
+        Class::Missing => ("- missing", Look::Red),
+        Class::Info => ("i info", Look::Dim),
+    };
+    let id = finding.id.as_ref().map(|id| format!("  {}", clean(id))).unwrap_or_default();
+    let address = clean(finding.address.as_str());
+    let mut lines = vec![format!("  {}  {address}  {}{id}", style.paint(look, marker), clean(&finding.kind))];
+    if let Some(reason) = &finding.reason {
+        lines.extend(clean(reason).lines().map(|line| format!("      {}", style.paint(Look::Dim, line))));
+    }
+    if finding.class == Class::Missing && finding.id.is_none() && finding.reason.is_none() {
+        lines.push(format!("      {}", style.paint(Look::Dim, "nothing carries its tags or its name")));
+    }
+    for field in &finding.fields {
+        lines.extend(
+            self::field(field, finding.class, report.recorded, verbosity).into_iter().map(|line| format!("      {line}")),
+        );
+    }
+    lines
+}
+
+/// The field with its voices, one a line.
+fn field(field: &FieldDrift, class: Class, recorded: bool, verbosity: u8) -> Vec<String> {
+    let mut lines = vec![clean(&field.path)];
+    let mut voice = |name: &str, text: String| lines.push(format!("  {name:<14}{}", clean(&text)));
+    if let (Some(expected), Some(there)) = (document(&field.desired), document(&field.observed))
+        && class != Class::Info
+    {
+        let same = field.applied.as_ref().and_then(document).is_some_and(|applied| applied == expected);
+        let applied = match (&field.applied, same) {
+            (None, _) => "unknown".to_owned(),
+            (Some(_), true) => "as desired".to_owned(),
+            (Some(applied), false) => value(applied, verbosity),
+        };
+        voice("last applied", applied);
+        lines.extend(difference(&expected, &there, verbosity).into_iter().map(|line| format!("  {line}")));
+        return lines;
+    }
+    if class != Class::Info {
+        voice("desired", value(&field.desired, verbosity));
+    }
+    match &field.applied {
+        Some(applied) => voice("last applied", value(applied, verbosity)),
+        None if class == Class::Info && recorded => {}
+        None => voice("last applied", "unknown".to_owned()),
+    }
+    voice("observed", value(&field.observed, verbosity));
+    lines
+}
+
+/// A document, written out: one that a text holds, or a mapping that is too long for a line.
+fn document(value: &Value) -> Option<String> {
+    let parsed = match value {
+        Value::String(text) if text.trim_start().starts_with(['{', '[']) => serde_json::from_str::<Value>(text).ok()?,
+        _ => return None,
+    };
+    serde_json::to_string_pretty(&parsed).ok()
+}
+
+/// The lines that only one of two documents has, `-` for what is wanted and `+` for what is there.
+fn difference(wanted: &str, there: &str, verbosity: u8) -> Vec<String> {
+    let (wanted, there): (Vec<&str>, Vec<&str>) = (wanted.lines().collect(), there.lines().collect());
+    let start = wanted.iter().zip(&there).take_while(|(left, right)| left == right).count();
+    let rest = wanted.len().min(there.len()) - start;
+    let end = wanted.iter().rev().zip(there.iter().rev()).take(rest).take_while(|(left, right)| left == right).count();
+    let gone = wanted[start..wanted.len() - end].iter().map(|line| format!("- {}", clean(line)));
+    let come = there[start..there.len() - end].iter().map(|line| format!("+ {}", clean(line)));
+    let mut lines: Vec<String> = vec!["desired (-), observed (+), from the first to the last difference:".to_owned()];
+    let all: Vec<String> = gone.chain(come).collect();
+    let shown = if verbosity > 0 { all.len() } else { all.len().min(LINES) };
+    lines.extend(all[..shown].iter().cloned());
+    if shown < all.len() {
+        lines.push(format!("… {} more; -v shows them", plural(all.len() - shown, "line")));
+    }
+    lines
+}
+
+/// JSON; control characters are escaped by it.
+fn value(value: &Value, verbosity: u8) -> String {
+    let text = if value.is_null() { "(nothing)".to_owned() } else { value.to_string() };
+    let count = text.chars().count();
+    if verbosity > 0 || count <= LONG {
+        return text;
+    }
+    let start: String = text.chars().take(LONG).collect();
+    format!("{start}… ({count} characters; -v shows them)")
+}
+
+fn unreadable(unreadable: &[Unreadable], style: Style, lines: &mut Vec<String>) {
+    for one in unreadable {
+        lines.push(String::new());
+        let what = plural(one.addresses.len(), "object");
+        let place = clean(&format!("{} {}", one.account, one.region));
+        lines.push(format!("  {}  {what} in {place}", style.paint(Look::Red, "? not read")));
+        lines.extend(clean(&one.reason).lines().map(|line| format!("      {line}")));
+        if let [only] = one.addresses.as_slice() {
+            lines.push(format!("      {}", clean(only.as_str())));
+        }
+    }
+}
+
+fn pending(pending: &[Pending], style: Style, verbosity: u8, lines: &mut Vec<String>) {
+    if pending.is_empty() {
+        return;
+    }
+    lines.push(String::new());
+    let text = format!("  not applied yet: {}; see `fleetctl plan`", plural(pending.len(), "change"));
+    lines.push(style.paint(Look::Dim, text));
+    for one in pending.iter().filter(|_| verbosity > 0) {
+        let action = serde_json::to_value(one.action).ok();
+        let action = action.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
+        let paths: Vec<&str> = one.fields.iter().map(|field| field.path.as_str()).collect();
+        let line = format!("    {action}  {}  {}  {}", one.address, one.kind, paths.join(", "));
+        lines.push(style.paint(Look::Dim, clean(line.trim_end())));
+    }
+}
+
+/// What to do about it.
+pub(super) fn way_out(reports: &[&DriftReport], command: &str, style: Style) -> Option<String> {
+    let recorded = reports.iter().any(|report| report.has_drift() && report.recorded);
+    let unrecorded = reports.iter().any(|report| report.has_drift() && !report.recorded);
+    let put_back = recorded.then(|| format!("Put it back: {}", style.paint(Look::Cyan, clean(command))));
+    let elsewhere = unrecorded.then(|| "Put it back where the state is: what was applied last is not known here.".to_owned());
+    put_back.or(elsewhere)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::testing::drift;
+    use serde_json::json;
+
+    #[test]
+    fn every_class_has_its_marker_and_every_field_its_voices() {
+        insta::assert_snapshot!(render(&drift(), Style::new(false), 0), @"");
+    }
+
+    #[test]
+    fn nothing_is_one_line() {
+        let report = DriftReport { findings: Vec::new(), pending: Vec::new(), unreadable: Vec::new(), ..drift() };
+        assert_eq!(render(&report, Style::new(false), 0), "EksCluster/demo: no drift, 22 objects looked at in 1.2 s\n");
+        assert_eq!(way_out(&[&report], "fleetctl apply --drift-only a.yaml", Style::new(false)), None);
+    }
+
+    #[test]
+    fn without_a_state_nobody_knows_what_was_applied() {
+        let mut report = drift();
+        report.recorded = false;
+        report.findings[0].fields[0].applied = None;
+        let text = render(&report, Style::new(false), 0);
+        assert!(text.contains("nothing is recorded here") && text.contains("last applied  unknown"), "{text}");
+        let way_out = way_out(&[&report], "fleetctl apply --drift-only a.yaml", Style::new(false)).unwrap();
+        assert!(!way_out.contains("--drift-only"), "{way_out}");
+    }
+
+    #[test]
+    fn documents_are_shown_by_what_differs() {
+        let policy = |effect: &str| json!(format!(r#"{{"Version":"2012-10-17","Statement":[{{"Effect":"{effect}"}}]}}"#));
+        let policies = FieldDrift {
+            path: "spec.assumeRolePolicyDocument".into(),
+            desired: policy("Allow"),
+            applied: Some(policy("Allow")),
+            observed: policy("Deny"),
+        };
+        let lines = field(&policies, Class::Changed, true, 0);
+        insta::assert_snapshot!(lines.join("\n"), @"");
+    }
+}
