@@ -284,6 +284,7 @@ mod tests {
           plan      Show what apply would change, and change nothing
           apply     Make AWS what the documents say
           destroy   Remove everything that an instance has made
+          drift     Show what was changed past fleetctl, and change nothing
           status    Show what is recorded, without any call
           graph     Show the resources of instances, their order and what they need of each other, without
                     any call
@@ -342,9 +343,9 @@ mod tests {
                   [env: FLEETCTL_VISIBILITY_WINDOW]
 
         Exit codes:
-          0    done; nothing to do
+          0    done; nothing to do; no drift
           1    failed; refused; the answer was no
-          2    changes (`plan --detailed-exitcode`)
+          2    changes (`plan --detailed-exitcode`); drift (`drift`)
           3    incomplete: some objects could not be read or were not reached
           4    bad input: usage, settings, documents, definitions; `--yes` or `--confirm` is missing
           5    the state is locked by somebody else
@@ -421,6 +422,10 @@ mod tests {
               --confirm <ADDRESS>
                   Confirm the replacement or removal of the object at this address; may be repeated. On a
                   terminal it is asked for
+
+              --drift-only
+                  Put back what was changed past fleetctl, and leave alone what the documents have brought
+                  since the last apply
 
           -h, --help
                   Print help (see a summary with '-h')

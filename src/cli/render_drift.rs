@@ -70,36 +70,39 @@ fn finding(finding: &Finding, report: &DriftReport, style: Style, verbosity: u8)
     lines
 }
 
-/// The field with its voices, one a line.
+/// The field with its voices: on one line where they are short, else one a line.
 fn field(field: &FieldDrift, class: Class, recorded: bool, verbosity: u8) -> Vec<String> {
-    let mut lines = vec![clean(&field.path)];
-    let mut voice = |name: &str, text: String| lines.push(format!("  {name:<14}{}", clean(&text)));
-    if let (Some(expected), Some(there)) = (document(&field.desired), document(&field.observed))
-        && class != Class::Info
-    {
-        let same = field.applied.as_ref().and_then(document).is_some_and(|applied| applied == expected);
-        let applied = match (&field.applied, same) {
-            (None, _) => "unknown".to_owned(),
-            (Some(_), true) => "as desired".to_owned(),
-            (Some(applied), false) => value(applied, verbosity),
+    let path = clean(&field.path);
+    if let (Some(expected), Some(there)) = (document(&field.desired), document(&field.observed)) {
+        let applied = match &field.applied {
+            None => "unknown".to_owned(),
+            Some(applied) if document(applied).as_ref() == Some(&expected) => "as desired".to_owned(),
+            Some(applied) => value(applied, verbosity),
         };
-        voice("last applied", applied);
-        lines.extend(difference(&expected, &there, verbosity).into_iter().map(|line| format!("  {line}")));
-        return lines;
+        let differs = difference(&expected, &there, verbosity).into_iter().map(|line| format!("  {line}"));
+        return [path, format!("  last applied  {}", clean(&applied))].into_iter().chain(differs).collect();
     }
+    let mut voices = Vec::new();
+    // What AWS does by itself is not what anybody wants.
     if class != Class::Info {
-        voice("desired", value(&field.desired, verbosity));
+        voices.push(("desired", value(&field.desired, verbosity)));
     }
     match &field.applied {
-        Some(applied) => voice("last applied", value(applied, verbosity)),
+        Some(applied) => voices.push(("last applied", value(applied, verbosity))),
         None if class == Class::Info && recorded => {}
-        None => voice("last applied", "unknown".to_owned()),
+        None => voices.push(("last applied", "unknown".to_owned())),
     }
-    voice("observed", value(&field.observed, verbosity));
-    lines
+    voices.push(("observed", value(&field.observed, verbosity)));
+    let line: Vec<String> = voices.iter().map(|(name, text)| format!("{name} {}", clean(text))).collect();
+    let line = format!("{path}: {}", line.join(", "));
+    if line.chars().count() <= LONG {
+        return vec![line];
+    }
+    let voices = voices.iter().map(|(name, text)| format!("  {name:<14}{}", clean(text)));
+    std::iter::once(path).chain(voices).collect()
 }
 
-/// A document, written out: one that a text holds, or a mapping that is too long for a line.
+/// The document that a text holds, written out.
 fn document(value: &Value) -> Option<String> {
     let parsed = match value {
         Value::String(text) if text.trim_start().starts_with(['{', '[']) => serde_json::from_str::<Value>(text).ok()?,
@@ -183,7 +186,27 @@ mod tests {
 
     #[test]
     fn every_class_has_its_marker_and_every_field_its_voices() {
-        insta::assert_snapshot!(render(&drift(), Style::new(false), 0), @"");
+        insta::assert_snapshot!(render(&drift(), Style::new(false), 0), @r#"
+        EksCluster/demo: 2 findings (1 changed, 1 missing); 1 object not read, 22 objects looked at in 1.2 s
+
+          ~ changed  EksCluster/demo/vpc/table  RouteTable  rtb-1
+              spec.routes[0.0.0.0/0]
+                desired       {"destinationCIDRBlock":"0.0.0.0/0","natGatewayID":"nat-1"}
+                last applied  {"destinationCIDRBlock":"0.0.0.0/0","natGatewayID":"nat-1"}
+                observed      (nothing)
+              spec.tags[team]: desired "platform", last applied unknown, observed "other"
+
+          - missing  EksCluster/demo/access  AccessEntry  demo|arn:aws:iam::222222222222:role/Admin
+
+          i info  EksCluster/demo/cluster  Cluster  demo
+              status.platformVersion: last applied "eks.1", observed "eks.2"
+
+          ? not read  1 object in 222222222222 us-west-2
+              iam GetRole: AccessDenied: no
+              EksCluster/demo/role
+
+          not applied yet: 1 change; see `fleetctl plan`
+        "#);
     }
 
     #[test]
@@ -199,7 +222,7 @@ mod tests {
         report.recorded = false;
         report.findings[0].fields[0].applied = None;
         let text = render(&report, Style::new(false), 0);
-        assert!(text.contains("nothing is recorded here") && text.contains("last applied  unknown"), "{text}");
+        assert!(text.contains("nothing is recorded here") && text.contains("last applied unknown"), "{text}");
         let way_out = way_out(&[&report], "fleetctl apply --drift-only a.yaml", Style::new(false)).unwrap();
         assert!(!way_out.contains("--drift-only"), "{way_out}");
     }
@@ -214,6 +237,12 @@ mod tests {
             observed: policy("Deny"),
         };
         let lines = field(&policies, Class::Changed, true, 0);
-        insta::assert_snapshot!(lines.join("\n"), @"");
+        insta::assert_snapshot!(lines.join("\n"), @r#"
+        spec.assumeRolePolicyDocument
+          last applied  as desired
+          desired (-), observed (+), from the first to the last difference:
+          -       "Effect": "Allow"
+          +       "Effect": "Deny"
+        "#);
     }
 }

@@ -116,8 +116,9 @@ fn five_changes(world: &World) {
     ec2(world, &format!("Action=ModifySubnetAttribute&SubnetId={subnet}&MapPublicIpOnLaunch.Value=false"));
     let vpc = world.id("workload-cluster1-vpc");
     ec2(world, &format!("Action=CreateTags&ResourceId.1={vpc}&Tag.1.Key=Name&Tag.1.Value=mine"));
-    remove_entry(world, &argocd_principal(world));
+    // Argo CD asks the cluster before it takes a change, and gets in by that entry.
     relabel(world, "tenant", "somebody");
+    remove_entry(world, &argocd_principal(world));
     // Absence counts by the end of the visibility window.
     std::thread::sleep(Duration::from_secs(5));
 }
@@ -161,7 +162,9 @@ fn five_changes_past_fleetctl_are_five_findings_and_are_put_back() {
     }
 
     forget(&world);
-    let applied = world.fleetctl(&["apply", "cluster.yaml", "--drift-only", "--yes", "-o", "json"]).expect(0);
+    // One slot, so that the order of all calls is the order of steps.
+    let arguments = ["apply", "cluster.yaml", "--drift-only", "--yes", "-o", "json", "--parallelism", "1"];
+    let applied = world.fleetctl(&arguments).expect(0);
     let first: Value = serde_json::from_str(applied.stdout.lines().next().unwrap()).unwrap();
     assert_eq!((&first["event"], first["findings"].as_array().unwrap().len()), (&json!("drift"), 5), "{first}");
     expect_policies_at_once(&world);
@@ -189,18 +192,11 @@ fn five_changes_past_fleetctl_are_five_findings_and_are_put_back() {
     world.fleetctl(&["plan", "cluster.yaml", "--detailed-exitcode"]).expect(0);
 }
 
-/// No entry is without its policies for longer than one call: the next call about it associates them.
+/// No entry is without its policies for longer than one call: of everything that is changed, that comes next.
 fn expect_policies_at_once(world: &World) {
-    let about_entries = |operation: &str| operation.contains("/access-entries");
-    let calls = world.aws.calls();
-    let mut calls = calls.iter().filter(|call| call.is_mutating() && about_entries(&call.operation));
-    while let Some(made) = calls.find(|call| call.operation == "POST /clusters/*/access-entries") {
-        let next = calls.next().unwrap();
-        assert_eq!(next.operation, "POST /clusters/*/access-entries/*/access-policies");
-        let between: Vec<_> =
-            world.aws.calls().into_iter().filter(|call| call.began > made.ended && call.ended < next.began).collect();
-        assert!(between.iter().all(|call| !call.operation.contains("/access-entries")), "{between:?}");
-    }
+    let changes: Vec<String> = world.aws.mutating().into_iter().map(|call| call.operation).collect();
+    let made = changes.iter().position(|operation| operation == "POST /clusters/*/access-entries").unwrap();
+    assert_eq!(changes.get(made + 1).unwrap(), "POST /clusters/*/access-entries/*/access-policies", "{changes:?}");
 }
 
 #[test]
@@ -276,7 +272,7 @@ fn a_fresh_runner_finds_everything_by_tags_and_names() {
     let fields = report["findings"].as_array().unwrap().iter().flat_map(|one| one["fields"].as_array().unwrap());
     assert!(fields.into_iter().all(|field| field.get("applied").is_none()), "nobody knows what was applied: {report:#}");
     let text = world.fleetctl(&["drift", "cluster.yaml"]).expect(2);
-    assert!(text.stdout.contains("last applied  unknown"), "{}", text.stdout);
+    assert!(text.stdout.contains("last applied unknown"), "{}", text.stdout);
 
     forget(&world);
     let refused = world.fleetctl(&["apply", "cluster.yaml", "--drift-only", "--yes"]).expect(4);

@@ -15,7 +15,7 @@ use crate::kinds::compare;
 use crate::kinds::kind::{Changeability, FieldChange, Kind, NotCarriedOut, Observed, Owner, Readiness, Subject};
 use crate::kinds::news::{News, news};
 use crate::state::file::{Phase, Record, StateFile};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Names under which the kinds keep AWS's word for how an object is.
@@ -135,7 +135,7 @@ struct Outcome {
 
 impl Verdict {
     fn add(&mut self, index: NodeIndex, outcome: Outcome) {
-        self.objects += 1;
+        self.objects += usize::from(outcome.unread.is_none());
         self.findings.extend(outcome.findings);
         self.pending.extend(outcome.pending);
         if let Some(unread) = outcome.unread {
@@ -153,6 +153,28 @@ impl Verdict {
         if !outcome.hold_fields.is_empty() {
             self.held_back.fields.insert(index, outcome.hold_fields);
         }
+    }
+}
+
+/// The differences of one object.
+#[derive(Debug, Default)]
+struct Compared {
+    /// What was changed past fleetctl.
+    changed: Vec<FieldDrift>,
+    /// What the documents want by now.
+    pending: Vec<FieldDrift>,
+    /// Why something of the first cannot be put back.
+    reasons: Vec<String>,
+    /// See [`Outcome::hold_fields`].
+    hold_fields: BTreeMap<String, Value>,
+}
+
+impl Compared {
+    /// Keeps a field as it was last applied.
+    fn hold_back(&mut self, path: &str, record: &Record) {
+        let head = head(path);
+        let then = head.split('.').try_fold(&record.applied, |value, name| value.get(name)).cloned();
+        self.hold_fields.insert(head.to_owned(), then.unwrap_or_default());
     }
 }
 
@@ -205,12 +227,11 @@ impl Case<'_> {
             Owner::Ours | Owner::Nobody => None,
         };
         if let Some(reason) = broken(observed) {
-            let finding =
-                Finding { reason: Some(reason), fields: self.state_field(observed, record), ..self.finding(Class::Changed) };
+            let finding = Finding { reason: Some(reason), fields: state_field(observed, record), ..self.finding(Class::Changed) };
             return Outcome { findings: vec![finding], ..Outcome::default() };
         }
-        let mut outcome = Outcome::default();
-        let (changed, mut pending, mut reasons) = self.compared(record, observed, &mut outcome.hold_fields);
+        let Compared { changed, mut pending, mut reasons, hold_fields } = self.compared(record, observed);
+        let mut outcome = Outcome { hold_fields, ..Outcome::default() };
         reasons.splice(0..0, foreign);
         if record.phase == Phase::Created {
             // It was never brought to what was wanted: that is nobody's doing outside.
@@ -229,39 +250,30 @@ impl Case<'_> {
         outcome
     }
 
-    /// The differences, told apart: what was changed past fleetctl, what the documents want by now, and why the first
-    /// cannot be put back.
-    fn compared(
-        &self,
-        record: &Record,
-        observed: &Observed,
-        hold: &mut BTreeMap<String, Value>,
-    ) -> (Vec<FieldDrift>, Vec<FieldDrift>, Vec<String>) {
+    /// The differences, told apart.
+    fn compared(&self, record: &Record, observed: &Observed) -> Compared {
         let applied = Some(&record.applied);
         let then = as_of(record, &self.seen.subject);
         let was = self.kind.compare(&then, &record.applied, observed, applied);
         let bare = self.kind.compare(&without_settings(then), &record.applied, observed, applied);
         let find = |changes: &[FieldChange], path: &str| changes.iter().find(|change| change.path == path).cloned();
-        let (mut changed, mut pending, mut reasons) = (Vec::new(), Vec::new(), Vec::new());
+        let mut compared = Compared::default();
         for change in self.differences(observed, applied) {
-            match find(&was, &change.path) {
-                Some(then) => {
-                    // What comes of settings is not kept with what was applied.
-                    let applied = find(&bare, &change.path).map(|_| then.after);
-                    reasons.extend((change.changeability != Changeability::InPlace).then(|| refusal(&change)));
-                    changed.push(field(change, applied));
-                }
-                None => {
-                    let applied = change.before.clone();
-                    hold_back(hold, &change.path, record);
-                    pending.push(field(change, Some(applied)));
-                }
+            if let Some(then) = find(&was, &change.path) {
+                // What comes of settings is not kept with what was applied.
+                let applied = find(&bare, &change.path).map(|_| then.after);
+                compared.reasons.extend((change.changeability != Changeability::InPlace).then(|| refusal(&change)));
+                compared.changed.push(field(change, applied));
+            } else {
+                let applied = change.before.clone();
+                compared.hold_back(&change.path, record);
+                compared.pending.push(field(change, Some(applied)));
             }
         }
         for (path, _) in self.desired.unknowns() {
-            hold_back(hold, &path, record);
+            compared.hold_back(&path, record);
         }
-        (changed, pending, reasons)
+        compared
     }
 
     /// What differs between what is wanted and what is there, as far as the wish is known.
@@ -306,21 +318,9 @@ impl Case<'_> {
             && record.phase == Phase::Ready
         {
             reason = Some(format!("AWS says {state}"));
-            fields.extend(self.state_field(observed, record));
+            fields.extend(state_field(observed, record));
         }
         (reason.is_some() || !fields.is_empty()).then(|| Finding { reason, fields, ..self.finding(Class::Info) })
-    }
-
-    /// AWS's word for how it is, then and now.
-    fn state_field(&self, observed: &Observed, record: &Record) -> Vec<FieldDrift> {
-        let name = STATES.into_iter().find(|name| observed.status[*name].is_string());
-        let field = name.map(|name| FieldDrift {
-            path: format!("status.{name}"),
-            desired: Value::Null,
-            applied: record.status.get(name).cloned(),
-            observed: observed.status[name].clone(),
-        });
-        field.into_iter().collect()
     }
 
     fn finding(&self, class: Class) -> Finding {
@@ -353,6 +353,18 @@ impl Case<'_> {
     }
 }
 
+/// AWS's word for how it is, then and now.
+fn state_field(observed: &Observed, record: &Record) -> Vec<FieldDrift> {
+    let name = STATES.into_iter().find(|name| observed.status[*name].is_string());
+    let field = name.map(|name| FieldDrift {
+        path: format!("status.{name}"),
+        desired: Value::Null,
+        applied: record.status.get(name).cloned(),
+        observed: observed.status[name].clone(),
+    });
+    field.into_iter().collect()
+}
+
 /// Why an object is of no use.
 fn broken(observed: &Observed) -> Option<String> {
     match &observed.readiness {
@@ -376,11 +388,4 @@ fn as_of(record: &Record, subject: &Subject) -> Subject {
 /// The object as it would be without what settings add to it.
 fn without_settings(subject: Subject) -> Subject {
     Subject { default_tags: BTreeMap::new(), role_path: None, permissions_boundary: None, ..subject }
-}
-
-/// Keeps a field as it was last applied.
-fn hold_back(hold: &mut BTreeMap<String, Value>, path: &str, record: &Record) {
-    let head = head(path);
-    let then = head.split('.').try_fold(&record.applied, |value, name| value.get(name)).cloned();
-    hold.insert(head.to_owned(), then.unwrap_or(json!(null)));
 }

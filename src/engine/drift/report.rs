@@ -23,7 +23,7 @@ pub struct DriftReport {
     pub unreadable: Vec<Unreadable>,
     /// What people should know beside.
     pub notes: Vec<String>,
-    /// How many objects were looked at.
+    /// How many objects were looked at; those that could not be read are not among them.
     pub objects: usize,
     /// How long that took.
     pub seconds: f64,

@@ -151,11 +151,13 @@ impl<'a> Run<'a> {
             .collect();
     }
 
-    /// Starts every step that can start, the one with the longest remaining path first.
+    /// Starts every step that can start: what was just made is finished first, so that no object stays without its policies
+    /// while others take the slots; then the one with the longest remaining path.
     fn start(&mut self, evaluation: &Evaluation, running: &mut JoinSet<(NodeIndex, Outcome)>) {
         let mut candidates: Vec<_> =
             self.nodes.iter().filter(|(_, node)| node.stage.can_start()).map(|(index, _)| *index).collect();
-        candidates.sort_by_key(|index| std::cmp::Reverse(self.nodes.get(index).map(|node| node.priority)));
+        let urgency = |index: &NodeIndex| self.nodes.get(index).map(|node| (node.is_unfinished(), node.priority));
+        candidates.sort_by_key(|index| std::cmp::Reverse(urgency(index)));
         for index in candidates {
             let slots = self.nodes.values().filter(|node| node.stage.takes_slot()).count();
             let waits = self.nodes.get(&index).is_some_and(|node| node.stage == Stage::Configured);

@@ -90,6 +90,11 @@ impl Node {
         Self { item, action: change.action, stage, record, observed, priority: Duration::ZERO, fresh: false }
     }
 
+    /// Whether it was made in this run and is not as wanted yet.
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.fresh && self.stage == Stage::Present
+    }
+
     /// Begins the next step. The future owns everything it needs.
     pub(super) fn begin(&mut self, context: Context, desired: Value) -> Option<BoxFuture<'static, Outcome>> {
         let item = self.item.clone();
