@@ -5,7 +5,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`cli`] | arguments, settings, printer, progress, reports: the only code that knows a terminal or the environment |
-//! | [`engine`] | refresh, plan, run, destroy; speaks in events; knows no AWS SDK type |
+//! | [`engine`] | refresh, plan, run, destroy, drift; speaks in events; knows no AWS SDK type |
 //! | [`kinds`] | one file a kind: how it is found, read, created, configured, updated, deleted |
 //! | [`aws`] | sessions, readers and writers, rate limits, error translation, tags |
 //! | [`argocd`] | the Argo CD client |

@@ -6,6 +6,18 @@ use crate::state::file::RoleUsed;
 use std::sync::Arc;
 
 /// Sessions that give readers and nothing else: there is no way from here to a writer.
+///
+/// ```
+/// async fn ask(sessions: &fleetctl::aws::reading::ReaderSessions) {
+///     let _ = sessions.readers("222222222222", "us-west-2", None, "workload-cluster1").await;
+/// }
+/// ```
+///
+/// ```compile_fail,E0599
+/// async fn ask(sessions: &fleetctl::aws::reading::ReaderSessions) {
+///     let _ = sessions.target("222222222222", "us-west-2", None, "workload-cluster1").await;
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct ReaderSessions(Arc<Sessions>);
 

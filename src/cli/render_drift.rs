@@ -98,6 +98,10 @@ fn field(field: &FieldDrift, class: Class, recorded: bool, verbosity: u8) -> Vec
     if line.chars().count() <= LONG {
         return vec![line];
     }
+    let is_as_desired = class != Class::Info && field.applied.as_ref() == Some(&field.desired);
+    for (_, text) in voices.iter_mut().filter(|(name, _)| is_as_desired && *name == "last applied") {
+        "as desired".clone_into(text);
+    }
     let voices = voices.iter().map(|(name, text)| format!("  {name:<14}{}", clean(text)));
     std::iter::once(path).chain(voices).collect()
 }
@@ -192,7 +196,7 @@ mod tests {
           ~ changed  EksCluster/demo/vpc/table  RouteTable  rtb-1
               spec.routes[0.0.0.0/0]
                 desired       {"destinationCIDRBlock":"0.0.0.0/0","natGatewayID":"nat-1"}
-                last applied  {"destinationCIDRBlock":"0.0.0.0/0","natGatewayID":"nat-1"}
+                last applied  as desired
                 observed      (nothing)
               spec.tags[team]: desired "platform", last applied unknown, observed "other"
 

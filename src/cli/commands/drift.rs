@@ -47,7 +47,7 @@ fn show(context: &Context, reports: &[DriftReport], errors: &[CliError]) {
         printer.result(&texts.join("\n"));
     }
     if let Some(way_out) = render_drift::way_out(&all, &put_back(context), printer.style()) {
-        printer.result(&way_out);
+        printer.result(&format!("\n{way_out}"));
     }
     for error in errors {
         print_error_text(printer, error);
