@@ -3,6 +3,7 @@
 use super::apply::open;
 pub use super::apply::{Apply, Scope};
 pub use super::destroy::Destroy;
+use super::drift::Recorded;
 use super::drift::report::DriftReport;
 use super::drift::sight::Viewer;
 use super::events::Events;
@@ -105,9 +106,10 @@ impl Engine {
         let key = work.key();
         let state = session::read(self.store.as_ref(), &key).await?;
         let holding = session::holding(self.store.as_ref(), &key, &self.settings.holder.host).await?;
+        let others = state.is_none() && !session::read_each(self.store.as_ref()).await?.is_empty();
         let sessions = ReaderSessions::of(self.sessions.clone());
         let viewer = Viewer { sessions, settings: &self.settings, events: &self.events, instance: key };
-        super::drift::drift(&viewer, work, state.as_ref(), holding).await
+        super::drift::drift(&viewer, work, &Recorded { state, holding, others }).await
     }
 
     /// Takes the lock, resolves what an earlier run left open, reads, and plans. Mutates nothing.

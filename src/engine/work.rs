@@ -111,3 +111,41 @@ impl Work {
         self.places.get(index.0).and_then(Option::as_ref)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::tree::Unknown;
+    use serde_json::json;
+
+    fn held(tree: Tree, path: &str, value: &Value) -> Tree {
+        with(tree, &path.split('.').collect::<Vec<_>>(), value)
+    }
+
+    #[test]
+    fn a_field_is_held_at_its_path_and_the_rest_stays() {
+        let tree = Tree::Known(json!({"spec": {"a": 1, "b": {"c": 2, "d": 3}}}));
+        let held_there = held(tree.clone(), "spec.b.c", &json!([4]));
+        assert_eq!(held_there, Tree::Known(json!({"spec": {"a": 1, "b": {"d": 3, "c": [4]}}})));
+        assert_eq!(held(tree.clone(), "spec.a", &Value::Null), Tree::Known(json!({"spec": {"b": {"c": 2, "d": 3}}})));
+        assert_eq!(
+            held(tree, "spec.e.f", &json!(5)),
+            Tree::Known(json!({"spec": {"a": 1, "b": {"c": 2, "d": 3}, "e": {"f": 5}}}))
+        );
+    }
+
+    #[test]
+    fn what_is_held_is_known() {
+        let unknown = Tree::Unknown(Unknown { expression: "x.status.id".into(), waits_for: "x".into() });
+        let spec = Tree::mapping(IndexMap::from([("id".to_owned(), unknown), ("a".to_owned(), Tree::Known(json!(1)))]));
+        let tree = Tree::mapping(IndexMap::from([("spec".to_owned(), spec)]));
+        assert!(!tree.is_known());
+        assert_eq!(held(tree, "spec.id", &json!("old")), Tree::Known(json!({"spec": {"a": 1, "id": "old"}})));
+    }
+
+    #[test]
+    fn a_path_lies_in_a_field() {
+        let heads = ["spec.routes[0.0.0.0/0]", "spec.routes[0].natGatewayID", "metadata.labels[a]", "spec.version"].map(head);
+        assert_eq!(heads, ["spec.routes", "spec.routes", "metadata.labels", "spec.version"]);
+    }
+}

@@ -408,3 +408,62 @@ fn drift_only_goes_with_documents_and_not_with_a_written_plan() {
     assert!(refused.stderr.contains("--drift-only"), "{}", refused.stderr);
     assert_eq!(world.aws.mutating(), []);
 }
+
+#[test]
+fn what_cannot_be_put_back_is_refused_and_nothing_is_changed() {
+    let world = applied();
+    let vpc = world.id("workload-cluster1-vpc");
+    ec2(&world, &format!("Action=CreateTags&ResourceId.1={vpc}&Tag.1.Key=Name&Tag.1.Value=mine"));
+    world.by_hand("eks", "POST", "/clusters/workload-cluster1/updates", r#"{"version": "1.35"}"#);
+    std::thread::sleep(Duration::from_secs(3));
+    let report = drift(&world, 2);
+    let cluster = report["findings"].as_array().unwrap().iter().find(|one| one["kind"] == "Cluster").unwrap();
+    assert_eq!(cluster["fields"][0]["path"], "spec.version", "{report:#}");
+    assert_eq!((&cluster["fields"][0]["applied"], &cluster["fields"][0]["observed"]), (&json!("1.34"), &json!("1.35")));
+    assert!(cluster["reason"].as_str().unwrap().contains("spec.version"), "{cluster}");
+    forget(&world);
+    world.fleetctl(&["apply", "cluster.yaml", "--drift-only", "--yes"]).expect(1);
+    assert_eq!((world.aws.mutating(), world.argocd.mutating()), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn a_fresh_runner_tells_of_objects_that_two_states_have_made() {
+    let world = applied();
+    let address = "EksCluster/workload-cluster1/vpc/vpc";
+    let tags = [
+        ("fleetctl:lineage", "another"),
+        ("fleetctl:instance", "argocd/EksCluster/workload-cluster1"),
+        ("fleetctl:address", address),
+    ];
+    let tag = |(number, (key, value)): (u8, (&str, &str))| {
+        let tag = format!("TagSpecification.1.Tag.{number}");
+        format!("&{tag}.Key={}&{tag}.Value={}", encoded(key), encoded(value))
+    };
+    let tags: String = (1..).zip(tags).map(tag).collect();
+    let form = format!("Action=CreateVpc&CidrBlock=10.9.0.0%2F16&TagSpecification.1.ResourceType=vpc{tags}");
+    ec2(&world, &form);
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(drift(&world, 0)["findings"], json!([]), "with the state there is no doubt");
+    std::fs::remove_dir_all(world.folder.path().join("state")).unwrap();
+    let report = drift(&world, 2);
+    let notes = report["instances"][0]["notes"].to_string();
+    assert!(notes.contains("carry its tags") && notes.contains("lineages another, "), "{notes}");
+}
+
+#[test]
+fn what_was_never_applied_waits_and_does_not_keep_others_from_being_put_back() {
+    let world = applied();
+    let vpc = world.id("workload-cluster1-vpc");
+    ec2(&world, &format!("Action=CreateTags&ResourceId.1={vpc}&Tag.1.Key=Name&Tag.1.Value=mine"));
+    world.write("other.yaml", &world.instance("other", ""));
+    forget(&world);
+    let ended = world.fleetctl(&["drift", "cluster.yaml", "other.yaml", "-o", "json"]).expect(2);
+    expect_no_change(&world);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(lines(&report), ["changed vpc spec.tags[Name]"], "{report:#}");
+    assert!(report["instances"][1]["notes"].to_string().contains("never applied"), "{report:#}");
+    let put_back = world.fleetctl(&["apply", "cluster.yaml", "other.yaml", "--drift-only", "--yes"]).expect(0);
+    assert!(put_back.stderr.contains("EksCluster/other"), "{}", put_back.stderr);
+    assert_eq!(count(&world.aws.mutating()).into_iter().collect::<Vec<_>>(), [("ec2:CreateTags".to_owned(), 1)]);
+    assert_eq!(lines(&drift(&world, 0)), Vec::<String>::new());
+}

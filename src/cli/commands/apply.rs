@@ -9,6 +9,7 @@ use crate::cli::progress::Progress;
 use crate::cli::project::Project;
 use crate::cli::written_plan::WrittenPlan;
 use crate::engine::api::{Apply, Scope};
+use crate::engine::report::EngineError;
 use crate::engine::stop::Stop;
 use futures::future::join_all;
 
@@ -41,7 +42,7 @@ pub(super) async fn run(context: &Context, arguments: &arguments::Apply) -> Resu
         let instance = work.key().to_string();
         (instance, Box::pin(engine.open_apply(work, scope)).await)
     }));
-    let applies = carry_out.all_opened(opened.await)?;
+    let applies = carry_out.all_opened(recorded(context, opened.await))?;
     let plans: Vec<_> = applies.iter().map(Apply::plan).collect();
     let drifts: Vec<_> = applies.iter().filter_map(Apply::drift).collect();
     carry_out.show_drift(&drifts);
@@ -53,6 +54,23 @@ pub(super) async fn run(context: &Context, arguments: &arguments::Apply) -> Resu
     let stop = Stop::default();
     let runs = applies.into_iter().map(|apply| (apply.plan().header.instance.to_string(), apply.run(&confirmed, &stop)));
     carry_out.run(runs, &stop).await
+}
+
+/// Without the instances of which nothing is recorded, where others are: of those nothing can have drifted.
+fn recorded(
+    context: &Context,
+    mut opened: Vec<(String, Result<Apply, EngineError>)>,
+) -> Vec<(String, Result<Apply, EngineError>)> {
+    if opened.iter().any(|(_, result)| result.is_ok()) {
+        opened.retain(|(_, result)| match result {
+            Err(error @ EngineError::NothingApplied(_)) => {
+                context.printer.note(&error.to_string());
+                false
+            }
+            _ => true,
+        });
+    }
+    opened
 }
 
 /// The command line with the documents instead of their written plan, which is out of date once a run has begun.

@@ -21,21 +21,38 @@ use crate::state::file::StateFile;
 use crate::state::session::Holding;
 use tokio::time::Instant;
 
-/// Looks at everything that an instance has made, and says what has drifted. `holding` is who has the state's lock.
-pub(super) async fn drift(
-    viewer: &Viewer<'_>,
-    work: &Work,
-    state: Option<&StateFile>,
-    holding: Option<Holding>,
-) -> Result<DriftReport, EngineError> {
+/// What is recorded where drift is looked for.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    /// The state of the instance.
+    pub(super) state: Option<StateFile>,
+    /// Who has its lock.
+    pub(super) holding: Option<Holding>,
+    /// Other instances have states there.
+    pub(super) others: bool,
+}
+
+/// Looks at everything that an instance has made, and says what has drifted.
+pub(super) async fn drift(viewer: &Viewer<'_>, work: &Work, recorded: &Recorded) -> Result<DriftReport, EngineError> {
     let started = Instant::now();
-    let state = state.filter(|state| is_used(state));
+    let state = recorded.state.as_ref().filter(|state| is_used(state));
     let looked = viewer.look(work, state).await;
     let knows = state.map_or(Knows::Nothing, Knows::State);
-    let verdict = judge(&Input { work, seen: &looked.seen, knows })?;
-    let mut notes: Vec<String> = holding.iter().map(being_applied).collect();
+    let mut verdict = judge(&Input { work, seen: &looked.seen, knows })?;
+    let mut notes: Vec<String> = recorded.holding.iter().map(being_applied).collect();
+    notes.extend(state.filter(|_| recorded.holding.is_none()).and_then(left_open));
     notes.extend(looked.notes);
+    if state.is_none() && recorded.others && verdict.nothing_is_there() {
+        notes.push("nothing is recorded of it here and nothing of it was found: it was never applied".to_owned());
+        verdict.never_applied();
+    }
     Ok(DriftReport::new(work, verdict, state.is_some(), notes, started.elapsed()))
+}
+
+/// Calls that a run has begun and whose end nobody has seen.
+fn left_open(state: &StateFile) -> Option<String> {
+    let calls: Vec<String> = state.open.iter().map(|begin| format!("{} of {}", begin.operation, begin.address)).collect();
+    (!calls.is_empty()).then(|| format!("an earlier run left calls open, which the next apply looks up: {}", calls.join(", ")))
 }
 
 /// Whether anything was ever done with a state. A lineage that was made just now says nothing of what is there.

@@ -150,6 +150,25 @@ pub struct DriftSummary {
     pub objects: usize,
 }
 
+impl Verdict {
+    /// Whether not a single object was found, and all were looked for.
+    pub(in crate::engine) fn nothing_is_there(&self) -> bool {
+        let all_missing = self.findings.iter().all(|finding| finding.class == Class::Missing);
+        all_missing && self.unreadable.is_empty() && self.findings.len() == self.objects
+    }
+
+    /// What was never applied is not missing: it waits to be made.
+    pub(in crate::engine) fn never_applied(&mut self) {
+        let wait = |finding: Finding| Pending {
+            address: finding.address,
+            kind: finding.kind,
+            action: Action::Create,
+            fields: Vec::new(),
+        };
+        self.pending.extend(self.findings.drain(..).map(wait));
+    }
+}
+
 /// What judging comes to.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(in crate::engine) struct Verdict {

@@ -3,7 +3,7 @@
 use super::{holder, instance, make, open, read};
 use crate::state::error::StateError;
 use crate::state::folder::FolderStore;
-use crate::state::session::{self, Session};
+use crate::state::session::{self, Holder, Holding, Session};
 use crate::state::store::Store as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -163,4 +163,27 @@ async fn a_failed_write_names_path_and_reason_and_leaves_nothing() {
     fs::create_dir_all(folder.path().join("ns/x.json/y")).unwrap();
     store.put_if_absent("ns/x.json", b"x").await.unwrap_err();
     assert_eq!(files(&folder.path().join("ns")), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn who_holds_a_lock_is_read_without_taking_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FolderStore::new(folder.path());
+    let here = Holder { pid: std::process::id(), host: "here".to_owned(), ..holder() };
+    let see = |host: &'static str| {
+        let store = store.clone();
+        async move { session::holding(&store, &instance(), host).await.unwrap().map(|holding| holding.holder) }
+    };
+    assert_eq!(see("here").await, None);
+    assert_eq!(files(folder.path()), Vec::<String>::new(), "nothing is made for that");
+    let session = Session::open(Arc::new(store.clone()), instance(), here.clone()).await.unwrap();
+    assert_eq!(see("here").await, Some(here.clone()));
+    session.close().await.unwrap();
+    assert_eq!(see("here").await, None);
+    // A holder that was killed still stands in the file. Whether it is gone can be told on its own host alone.
+    let lock = folder.path().join(format!("{}.lock", instance().store_key()));
+    let killed = Holder { pid: u32::MAX, ..here };
+    fs::write(&lock, serde_json::to_string(&Holding::from_now(&killed)).unwrap()).unwrap();
+    let is_told = Path::new("/proc/self").exists();
+    assert_eq!((see("here").await.is_none(), see("elsewhere").await), (is_told, Some(killed)));
 }
