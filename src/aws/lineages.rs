@@ -7,7 +7,8 @@ use super::pages::pages;
 use super::tags;
 use aws_sdk_ec2::operation::describe_tags::builders::DescribeTagsInputBuilder;
 use aws_sdk_ec2::types::{Filter, TagDescription};
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 fn filter(name: &str, values: Vec<String>) -> Filter {
     Filter::builder().name(name).set_values(Some(values)).build()
@@ -15,8 +16,8 @@ fn filter(name: &str, values: Vec<String>) -> Filter {
 
 impl Reader {
     /// The lineages of the objects of EC2 that bear an instance's mark (not hashed): one, unless several states have made
-    /// objects for it.
-    pub async fn lineages(&self, instance: &str) -> Result<BTreeSet<String>, CallError> {
+    /// objects for it. The one with the most objects comes first.
+    pub async fn lineages(&self, instance: &str) -> Result<Vec<String>, CallError> {
         let instance = tags::value(instance);
         // AWS reads `*`, `?` and `\` in values as patterns.
         let literal = instance.replace('\\', r"\\").replace('*', r"\*").replace('?', r"\?");
@@ -24,12 +25,16 @@ impl Reader {
         let marked = self.tag_descriptions(of_instance).await?;
         let ids = marked.into_iter().filter(|tag| tag.value() == Some(&instance)).filter_map(|tag| tag.resource_id);
         let ids: Vec<String> = ids.collect();
-        let mut lineages = BTreeSet::new();
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for some in ids.chunks(FILTER_VALUES) {
             let of_some = vec![filter("key", vec![tags::LINEAGE.to_owned()]), filter("resource-id", some.to_vec())];
-            lineages.extend(self.tag_descriptions(of_some).await?.into_iter().filter_map(|tag| tag.value));
+            for lineage in self.tag_descriptions(of_some).await?.into_iter().filter_map(|tag| tag.value) {
+                *counts.entry(lineage).or_default() += 1;
+            }
         }
-        Ok(lineages)
+        let mut lineages: Vec<(String, usize)> = counts.into_iter().collect();
+        lineages.sort_by_key(|(_, count)| Reverse(*count));
+        Ok(lineages.into_iter().map(|(lineage, _)| lineage).collect())
     }
 
     async fn tag_descriptions(&self, filters: Vec<Filter>) -> Result<Vec<TagDescription>, CallError> {
@@ -59,7 +64,8 @@ mod tests {
                 tag("vpc-1", "fleetctl:instance", "argocd/Vpc/one") + &tag("vpc-2", "fleetctl:instance", "argocd/Vpc/two")
             } else {
                 assert!(call.body.contains("vpc-1") && !call.body.contains("vpc-2"), "{}", call.body);
-                tag("vpc-1", "fleetctl:lineage", "5f0c")
+                let of = |id: &str, lineage: &str| tag(id, "fleetctl:lineage", lineage);
+                of("vpc-1", "5f0c") + &of("subnet-1", "77aa") + &of("subnet-2", "77aa")
             };
             Reply::Answer(200, format!("<DescribeTagsResponse><tagSet>{items}</tagSet></DescribeTagsResponse>"))
         });
@@ -69,7 +75,7 @@ mod tests {
             .credentials_provider(aws_credential_types::Credentials::new("AKIA", "secret", None, None, "test"))
             .http_client(aws.clone());
         let reader = Reader::new(aws_sdk_ec2::Client::from_conf(config.build()), Limits::default());
-        assert_eq!(reader.lineages("argocd/Vpc/one").await, Ok(BTreeSet::from(["5f0c".to_owned()])));
+        assert_eq!(reader.lineages("argocd/Vpc/one").await, Ok(vec!["77aa".to_owned(), "5f0c".to_owned()]));
         assert_eq!(aws.count("DescribeTags"), 2);
     }
 }

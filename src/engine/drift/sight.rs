@@ -101,7 +101,7 @@ struct Wanted<'a> {
     /// The object as far as it is known without observing anything.
     desired: Value,
     /// Lineages that its objects may carry, where no state tells.
-    lineages: BTreeSet<String>,
+    lineages: Vec<String>,
 }
 
 /// What looking at one object gives.
@@ -159,7 +159,7 @@ impl Viewer<'_> {
         let (readers, partition) = (door.readers.clone(), door.partition.clone());
         let lineages = match state {
             None if kind.is_found_by_marks() => door.lineages(&marked(&self.instance)).await.map_err(closed)?,
-            _ => BTreeSet::new(),
+            _ => Vec::new(),
         };
         let desired = work.blank.node(index).desired.known_part();
         Ok(Wanted { index, sight: Sight { kind, subject: subject(&partition), readers }, record, desired, lineages })
@@ -192,7 +192,7 @@ impl Viewer<'_> {
     }
 }
 
-/// Looks for the object of each lineage that is known. The first counts.
+/// Looks for the object of each lineage that is known. The first counts, which has the most objects.
 async fn by_marks(wanted: &Wanted<'_>, found: &mut Found) -> Result<Option<Observed>, CallError> {
     let Sight { kind, subject, readers } = &wanted.sight;
     if !subject.marks.lineage.is_empty() {
@@ -243,7 +243,7 @@ struct Door {
     readers: Readers,
     partition: String,
     /// Lineages of the instance there, once they were asked for.
-    lineages: Option<Result<BTreeSet<String>, String>>,
+    lineages: Option<Result<Vec<String>, String>>,
 }
 
 impl Doors {
@@ -278,11 +278,11 @@ impl Doors {
 }
 
 impl Door {
-    async fn lineages(&mut self, instance: &str) -> Result<BTreeSet<String>, String> {
+    async fn lineages(&mut self, instance: &str) -> Result<Vec<String>, String> {
         if self.lineages.is_none() {
             let asked = self.readers.ec2.lineages(instance).await.map_err(|error| told(&error));
             self.lineages = Some(asked);
         }
-        self.lineages.clone().unwrap_or_else(|| Ok(BTreeSet::new()))
+        self.lineages.clone().unwrap_or_else(|| Ok(Vec::new()))
     }
 }

@@ -37,6 +37,14 @@ impl Account<'_> {
         self.send("eks", |emulator| emulator.http.get(format!("{}{path}", emulator.url)))
     }
 
+    /// Changes an object of EKS.
+    pub(crate) fn change_of_eks(self, path: &str, body: &Value) {
+        self.send("eks", |emulator| {
+            let request = emulator.http.post(format!("{}{path}", emulator.url)).header("content-type", "application/json");
+            request.body(body.to_string())
+        });
+    }
+
     /// Removes an object of EKS.
     pub(crate) fn remove_of_eks(self, path: &str) {
         self.send("eks", |emulator| emulator.http.delete(format!("{}{path}", emulator.url)));
