@@ -25,6 +25,7 @@ use crate::state::journal::Journal;
 use crate::state::session::Session;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use tokio::time::Instant;
 
 /// The kinds, as evaluation sees them.
 static CATALOG: KindCatalog = KindCatalog;
@@ -127,6 +128,7 @@ pub(super) fn context(engine: &Engine, journal: &Journal, stop: &Stop) -> Contex
         events: engine.events.clone(),
         stop: stop.clone(),
         window,
+        clock: Instant::now(),
         durations: Arc::new(journal.snapshot().durations),
     }
 }
@@ -226,7 +228,7 @@ impl Site {
         let mut doomed = self.orphaned(work, state, &lineage).await?;
         let patience = Patience { window, stop: &Stop::default(), events: &self.engine.events };
         let (seen, orphans) = tokio::try_join!(refresh(&wanted, patience), refresh_orphans(&doomed, patience))?;
-        let facts = self.facts(work).await?;
+        let facts = self.facts(work, &seen).await?;
         let input = PlanInput {
             work,
             facts: &facts,
@@ -250,10 +252,18 @@ impl Site {
         Ok(Sighting { planned, seen, items, doomed })
     }
 
-    /// What is true of every account and region in which a subnet is wanted.
-    async fn facts(&self, work: &Work) -> Result<BTreeMap<(String, String), PlaceFacts>, EngineError> {
+    /// What is true of every account and region in which a subnet is wanted that is not there yet.
+    async fn facts(
+        &self,
+        work: &Work,
+        seen: &BTreeMap<NodeIndex, Seen>,
+    ) -> Result<BTreeMap<(String, String), PlaceFacts>, EngineError> {
         let mut facts = BTreeMap::new();
-        for place in work.places.iter().flatten().filter(|place| place.identity.kind == "Subnet") {
+        let is_there = |index| seen.get(&NodeIndex(index)).is_some_and(|seen| seen.observed.is_some());
+        for (index, place) in work.places.iter().enumerate() {
+            let Some(place) = place.as_ref().filter(|place| place.identity.kind == "Subnet" && !is_there(index)) else {
+                continue;
+            };
             let key = (place.identity.account.clone(), place.identity.region.clone());
             if facts.contains_key(&key) {
                 continue;

@@ -33,6 +33,8 @@ pub(super) struct Context {
     pub stop: Stop,
     /// Absence of an object that was just made counts after this long.
     pub window: Duration,
+    /// The clock of what is looked at in step (see [`super::pace::Pace`]).
+    pub clock: Instant,
     /// Seconds that past waits took, by `Kind.create` or `Kind.delete`.
     pub durations: Arc<BTreeMap<String, f64>>,
 }
@@ -83,6 +85,11 @@ impl Context {
     /// How a look goes on in this run until its answer counts.
     pub(super) fn patience(&self) -> Patience<'_> {
         Patience { window: self.window, stop: &self.stop, events: &self.events }
+    }
+
+    /// The clock by which an object is looked at, if its kind is looked at in step.
+    pub(super) fn in_step(&self, item: &Item) -> Option<Instant> {
+        item.kind.is_read_together().then_some(self.clock)
     }
 
     /// How long a wait usually takes: as past runs of this state say, else as the kind does.

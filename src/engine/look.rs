@@ -7,7 +7,7 @@ use super::context::Item;
 use super::events::{Event, Events};
 use super::stop::Stop;
 use crate::aws::error::{CallError, ErrorClass};
-use crate::kinds::kind::{Kind, Observed, Readers, Subject};
+use crate::kinds::kind::Observed;
 use crate::state::file::Record;
 use chrono::{DateTime, Utc};
 use std::time::Duration;
@@ -48,18 +48,28 @@ pub(super) fn passes(error: &CallError) -> bool {
     matches!(error.class, ErrorClass::Unclear | ErrorClass::NotYet | ErrorClass::Throttled)
 }
 
-/// Reads a recorded object once.
-pub(super) async fn look(
-    kind: &dyn Kind,
-    readers: &Readers,
-    subject: &Subject,
-    record: &Record,
-    window: Duration,
-) -> Result<Presence, CallError> {
+/// How much a look is to tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Everything: [`crate::kinds::kind::Kind::read`].
+    Whole,
+    /// How it comes up: [`crate::kinds::kind::Kind::watch`].
+    Watch,
+    /// Whether it is there and whose it is: [`crate::kinds::kind::Kind::glance`].
+    Glance,
+}
+
+/// Looks at a recorded object once.
+pub(super) async fn look(item: &Item, record: &Record, window: Duration, depth: Depth) -> Result<Presence, CallError> {
     // An answer may be slow: what it says was true when it was asked for.
     let asked = Utc::now();
-    let observed = kind.read(readers, subject, record).await?;
-    Ok(judge(observed, record.created_at, window, asked))
+    let (readers, subject) = (&item.cloud.readers, &item.subject);
+    let observed = match depth {
+        Depth::Whole => item.kind.read(readers, subject, record),
+        Depth::Watch => item.kind.watch(readers, subject, record),
+        Depth::Glance => item.kind.glance(readers, subject, record),
+    };
+    Ok(judge(observed.await?, record.created_at, window, asked))
 }
 
 /// How a look goes on until its answer counts.
@@ -75,10 +85,15 @@ pub(super) struct Patience<'a> {
 
 /// Reads a recorded object until it is there or its absence counts. `None` when it is absent, or when the wish to stop
 /// came first.
-pub(super) async fn look_until_sure(item: &Item, record: &Record, patience: Patience<'_>) -> Result<Option<Observed>, CallError> {
+pub(super) async fn look_until_sure(
+    item: &Item,
+    record: &Record,
+    patience: Patience<'_>,
+    depth: Depth,
+) -> Result<Option<Observed>, CallError> {
     let mut said = false;
     loop {
-        match look(item.kind, &item.cloud.readers, &item.subject, record, patience.window).await? {
+        match look(item, record, patience.window, depth).await? {
             Presence::Present(observed) => return Ok(Some(*observed)),
             Presence::Absent => return Ok(None),
             Presence::NotVisibleYet(_) if patience.stop.requested() => return Ok(None),

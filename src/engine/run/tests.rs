@@ -215,6 +215,7 @@ impl Bench {
             events: Events::nowhere(),
             stop: self.stop.clone(),
             window: Duration::ZERO,
+            clock: Instant::now(),
             durations: Arc::default(),
         };
         let item = |subject: Subject| Item { kind: self.fake, subject, cloud: cloud.clone() };
