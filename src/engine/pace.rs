@@ -2,7 +2,7 @@
 //!
 //! What a look costs is a call; what a late look costs is time. While the end is far the pause is a few per cent of the
 //! time already waited, so that a wait of any length is noticed after a few per cent of itself, whatever was expected of
-//! it; past most of the usual time the share is smaller. No pause is shorter than a second, unless the whole wait usually
+//! it; around the usual time the share is smaller. No pause is shorter than a second, unless the whole wait usually
 //! takes a few. What others will be waiting for longer anyway is looked at more seldom.
 //!
 //! Kinds of which one call tells of many objects are looked at in step: their looks fall on ticks of one clock, so that
@@ -14,17 +14,18 @@ use tokio::time::Instant;
 
 const SHORTEST: Duration = Duration::from_millis(500);
 const SHORT: Duration = Duration::from_secs(1);
-const LONGEST_EARLY: Duration = Duration::from_secs(30);
-const LONGEST_LATE: Duration = Duration::from_secs(10);
+const LONGEST: Duration = Duration::from_secs(30);
+const LONGEST_OVERDUE: Duration = Duration::from_secs(10);
 /// Nothing is there before this part of its usual time.
 const FIRST: f64 = 0.02;
 const LONGEST_FIRST: Duration = Duration::from_secs(2);
 /// Part of the time waited that the next pause is.
-const SHARE_EARLY: f64 = 0.05;
+const SHARE: f64 = 0.05;
 /// The same when the end is near.
-const SHARE_LATE: f64 = 0.01;
-/// Part of the usual time after which the end is near.
+const NEAR: f64 = 0.01;
+/// Part of the usual time after which the end is near, and after which nobody knows any more.
 const MOST: f64 = 0.7;
+const OVERDUE: f64 = 1.5;
 /// The pause of what others take longer than anyway.
 const ASIDE: Duration = Duration::from_secs(4);
 /// That others take longer counts from here.
@@ -55,11 +56,16 @@ impl Pace {
 
     /// The pause before the next look, neither in step nor spread.
     fn pause(self, waited: Duration) -> Duration {
+        // A sixtieth of what usually takes a minute is a second.
         let shortest = (self.usual / 60).clamp(SHORTEST, SHORT);
-        let is_late = waited >= self.usual.mul_f64(MOST);
-        let (share, longest) = if is_late { (SHARE_LATE, LONGEST_LATE) } else { (SHARE_EARLY, LONGEST_EARLY) };
+        let share = if self.end_is_near(waited) { NEAR } else { SHARE };
+        let longest = if waited < self.usual { LONGEST } else { LONGEST_OVERDUE };
         let pause = waited.mul_f64(share).clamp(shortest, longest);
         if self.is_aside() { (pause * 2).max(ASIDE) } else { pause }
+    }
+
+    fn end_is_near(self, waited: Duration) -> bool {
+        waited >= self.usual.mul_f64(MOST) && waited < self.usual.mul_f64(OVERDUE)
     }
 
     fn is_aside(self) -> bool {
@@ -129,13 +135,14 @@ mod tests {
         assert_eq!(cluster.pause(Duration::from_secs(20)), SHORT);
         assert_eq!(cluster.pause(Duration::from_secs(400)), Duration::from_secs(20));
         assert_eq!(cluster.pause(Duration::from_secs(500)), Duration::from_secs(5));
-        assert_eq!(cluster.pause(Duration::from_mins(30)), LONGEST_LATE);
+        assert_eq!(cluster.pause(Duration::from_mins(30)), LONGEST_OVERDUE);
     }
 
     #[test]
     fn what_usually_takes_a_moment_is_looked_at_at_once() {
         assert_eq!(pace(2).pause(Duration::ZERO), SHORTEST);
-        assert_eq!(pace(45).pause(Duration::ZERO), SHORT);
+        assert_eq!(pace(45).pause(Duration::ZERO), Duration::from_millis(750));
+        assert_eq!(pace(600).pause(Duration::ZERO), SHORT);
     }
 
     #[test]

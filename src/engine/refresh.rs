@@ -116,3 +116,69 @@ pub(super) async fn refresh_orphans(doomed: &[Doomed], patience: Patience<'_>) -
         .try_collect()
         .await
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aws::simulated::{Call, Reply, Simulated, cloud_of, identity};
+    use crate::engine::events::Events;
+    use crate::engine::planner::tests::Scene;
+    use crate::engine::stop::Stop;
+    use crate::kinds::catalog::kind;
+    use serde_json::json;
+    use std::time::Duration;
+
+    const EKS: &str = "eks.services.k8s.aws/v1alpha1";
+
+    /// An EKS that has the cluster or not; everything else is not there.
+    fn eks(has_cluster: bool) -> Simulated {
+        let missing = json!({"__type": "ResourceNotFoundException", "message": "not found"}).to_string();
+        let cluster = json!({"cluster": {"name": "one", "status": "ACTIVE"}}).to_string();
+        Simulated::new(move |call: &Call| match call.operation.as_str() {
+            "GetCallerIdentity" => identity("222222222222", "arn:aws:iam::222222222222:user/me"),
+            "GET /clusters/one" if has_cluster => Reply::Answer(200, cluster.clone()),
+            _ => Reply::Answer(404, missing.clone()),
+        })
+    }
+
+    async fn wanted(aws: &Simulated) -> Vec<Wanted> {
+        let cloud = cloud_of(aws).await;
+        let subject = Scene::new("").seen("vpc").subject.clone();
+        let objects = [
+            ("Addon", json!({"spec": {"name": "dns", "clusterName": "one"}})),
+            ("Cluster", json!({"spec": {"name": "one"}})),
+            ("Addon", json!({"spec": {"name": "dns", "clusterName": "another"}})),
+        ];
+        let one = |(number, (name, desired)): (usize, (&str, Value))| {
+            let mut subject = subject.clone();
+            name.clone_into(&mut subject.identity.kind);
+            let item = Item { kind: kind(EKS, name).unwrap(), subject, cloud: cloud.clone() };
+            Wanted { index: NodeIndex(number), item, record: None, desired, unreachable: None, never_used: true }
+        };
+        objects.into_iter().enumerate().map(one).collect()
+    }
+
+    /// Which paths of EKS were asked for, and what is there.
+    async fn seen(has_cluster: bool) -> (Vec<String>, Vec<bool>) {
+        let aws = eks(has_cluster);
+        let wanted = wanted(&aws).await;
+        let (stop, events) = (Stop::default(), Events::nowhere());
+        let patience = Patience { window: Duration::ZERO, stop: &stop, events: &events };
+        let seen = refresh(&wanted, patience).await.unwrap();
+        let mut asked: Vec<String> = aws.calls().into_iter().map(|call| call.operation).collect();
+        asked.retain(|operation| operation.starts_with("GET"));
+        asked.sort_unstable();
+        (asked, seen.values().map(|seen| seen.observed.is_some()).collect())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_lives_in_something_is_looked_for_when_that_is_there() {
+        let another = "GET /clusters/another/addons/dns".to_owned();
+        let (asked, there) = seen(false).await;
+        assert_eq!(asked, [another.clone(), "GET /clusters/one".to_owned()]);
+        assert_eq!(there, [false, false, false]);
+        let (asked, there) = seen(true).await;
+        assert_eq!(asked, [another, "GET /clusters/one".to_owned(), "GET /clusters/one/addons/dns".to_owned()]);
+        assert_eq!(there, [false, true, false]);
+    }
+}

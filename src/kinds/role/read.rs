@@ -89,7 +89,7 @@ async fn tags(iam: &Reader, role: &Role) -> Result<BTreeMap<String, String>, Cal
     Ok(of_iam(&tags.await?))
 }
 
-fn spec_of(role: &Role) -> RoleSpec {
+pub(super) fn spec_of(role: &Role) -> RoleSpec {
     let boundary = role.permissions_boundary.as_ref();
     RoleSpec {
         name: Some(role.role_name.clone()),
