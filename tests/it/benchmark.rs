@@ -61,22 +61,6 @@ fn run(world: &World, what: &str, arguments: &[&str]) -> Counted {
     world.aws.forget();
     world.argocd.forget();
     let Measured { seconds, memory } = measured(world, arguments);
-    if std::env::var_os("TRACE").is_some() {
-        let mut calls = world.aws.calls();
-        calls.extend(world.argocd.calls());
-        calls.sort_by_key(|call| call.began);
-        let first = calls.iter().map(|call| call.began).min().unwrap();
-        for call in &calls {
-            println!(
-                "    {:7.2} {:.3} {} {} {}",
-                (call.began - first).as_secs_f64(),
-                (call.ended - call.began).as_secs_f64(),
-                call.service,
-                call.operation,
-                call.status
-            );
-        }
-    }
     let (mutating, reading): (Vec<Call>, Vec<Call>) = world.aws.calls().into_iter().partition(Call::is_mutating);
     let refused: Vec<Call> = mutating.iter().filter(|call| call.status >= 400).cloned().collect();
     // The closed list: EKS does not see a fresh role at once, and no call tells when it does.
