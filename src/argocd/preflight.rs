@@ -131,13 +131,11 @@ async fn rights(reader: &Reader, planned: &[Planned<'_>], claims: &Claims) -> Re
             )));
             continue;
         }
-        let object = if project.is_empty() { "*".to_owned() } else { format!("{project}/*") };
-        let mut missing = Vec::new();
-        for action in ["get", "create", "update", "delete"] {
-            if !reader.can_i("clusters", action, &object).await? {
-                missing.push(action);
-            }
-        }
+        let object = &if project.is_empty() { "*".to_owned() } else { format!("{project}/*") };
+        let asks = ["get", "create", "update", "delete"]
+            .map(|action| async move { Ok((action, reader.can_i("clusters", action, object).await?)) });
+        let answers = futures::future::try_join_all(asks).await?;
+        let missing: Vec<&str> = answers.into_iter().filter(|(_, may)| !may).map(|(action, _)| action).collect();
         if !missing.is_empty() {
             let actions = missing.join(", ");
             // A policy for these very servers would do, but only the cluster's own address could be asked for then.

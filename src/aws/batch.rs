@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How long the first asker waits for others.
-const WINDOW: Duration = Duration::from_millis(5);
+/// How long the first asker waits for others: less than a call takes, and more than calls of one kind that began together
+/// usually end apart.
+const WINDOW: Duration = Duration::from_millis(20);
 
 /// AWS takes at most this many values in one filter.
 pub(super) const FILTER_VALUES: usize = 200;

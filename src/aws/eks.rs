@@ -1,13 +1,20 @@
 //! EKS, as far as fleetctl calls it.
 
+use super::batch::Batch;
+use super::error::{CallError, ErrorClass};
 use super::limits::Limits;
 use super::operations::{reads, writes};
+use aws_sdk_eks::operation::describe_cluster::builders::DescribeClusterInputBuilder;
+use aws_sdk_eks::types::Cluster;
+use futures::future::join_all;
+use std::collections::HashMap;
 
-/// Reads EKS in one account and region.
+/// Reads EKS in one account and region. Clones share the looks at one cluster: those at one time become one call.
 #[derive(Debug, Clone)]
 pub struct Reader {
     client: aws_sdk_eks::Client,
     limits: Limits,
+    clusters: Batch<Result<Cluster, CallError>>,
 }
 
 /// Changes EKS in one account and region.
@@ -19,7 +26,25 @@ pub struct Writer {
 
 impl Reader {
     pub(super) fn new(client: aws_sdk_eks::Client, limits: Limits) -> Self {
-        Self { client, limits }
+        Self { client, limits, clusters: Batch::default() }
+    }
+
+    /// The cluster of a name, or `None`. Asks at one time for the same cluster share a call.
+    pub async fn cluster(&self, name: &str) -> Result<Option<Cluster>, CallError> {
+        let reader = self.clone();
+        let read = move |names: Vec<String>| async move {
+            let one = |name: String| async {
+                let input = DescribeClusterInputBuilder::default().name(&name);
+                let found = match reader.describe_cluster(input).await {
+                    Ok(answer) => answer.cluster.map(Ok),
+                    Err(error) if error.class == ErrorClass::NotFound => None,
+                    Err(error) => Some(Err(error)),
+                };
+                Some((name, found?))
+            };
+            Ok(join_all(names.into_iter().map(one)).await.into_iter().flatten().collect::<HashMap<_, _>>())
+        };
+        self.clusters.ask(name, read).await?.transpose()
     }
 }
 

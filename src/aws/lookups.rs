@@ -1,6 +1,6 @@
 //! Single objects of EC2, by id or by the tags that mark them as ours.
 //!
-//! Asks by id are coalesced (see [`super::batch`]) and sent as *filters*: an id that AWS does not know gives no answer
+//! Asks are coalesced (see [`super::batch`]) and sent as *filters*: an id that AWS does not know gives no answer
 //! instead of failing the whole call, so absence is `None`, never an error.
 
 use super::batch::{Batch, FILTER_VALUES};
@@ -21,6 +21,12 @@ pub(super) struct Lookups {
     addresses: Batch<Address>,
     route_tables: Batch<RouteTable>,
     subnet_route_tables: Batch<RouteTable>,
+    vpcs_tagged: Batch<Vec<Vpc>>,
+    subnets_tagged: Batch<Vec<Subnet>>,
+    internet_gateways_tagged: Batch<Vec<InternetGateway>>,
+    nat_gateways_tagged: Batch<Vec<NatGateway>>,
+    addresses_tagged: Batch<Vec<Address>>,
+    route_tables_tagged: Batch<Vec<RouteTable>>,
 }
 
 /// A filter by several values.
@@ -28,14 +34,24 @@ fn filter(name: &str, values: &[String]) -> Filter {
     Filter::builder().name(name).set_values(Some(values.to_vec())).build()
 }
 
-/// Filters by lineage and address tag. AWS reads `*`, `?` and `\` in values as patterns.
-fn marked(lineage: &str, address: &str) -> Vec<Filter> {
-    [(tags::LINEAGE, lineage), (tags::ADDRESS, &tags::value(address))]
-        .map(|(key, value)| {
-            let literal = value.replace('\\', r"\\").replace('*', r"\*").replace('?', r"\?");
-            filter(&format!("tag:{key}"), &[literal])
-        })
-        .to_vec()
+/// Lineage and address, as one key of a batch. Neither holds a line break.
+fn mark(lineage: &str, address: &str) -> String {
+    format!("{lineage}\n{address}")
+}
+
+fn parts(mark: &str) -> (&str, &str) {
+    mark.split_once('\n').unwrap_or((mark, ""))
+}
+
+/// Filters by lineage and address tag: what bears any of these marks, and perhaps more.
+fn marked(marks: &[String]) -> Vec<Filter> {
+    // AWS reads `*`, `?` and `\` in values as patterns.
+    let literal = |value: &str| value.replace('\\', r"\\").replace('*', r"\*").replace('?', r"\?");
+    let mut lineages: Vec<String> = marks.iter().map(|mark| literal(parts(mark).0)).collect();
+    lineages.sort_unstable();
+    lineages.dedup();
+    let addresses: Vec<String> = marks.iter().map(|mark| literal(&tags::value(parts(mark).1))).collect();
+    vec![filter(&format!("tag:{}", tags::LINEAGE), &lineages), filter(&format!("tag:{}", tags::ADDRESS), &addresses)]
 }
 
 /// Whether an object bears the tags that were asked for: never trust a filter with somebody else's object.
@@ -74,11 +90,22 @@ macro_rules! lookups {
                     self.lookups.$list.ask(id, read).await
                 }
 
-                #[doc = concat!("Every ", stringify!($object), " with this lineage and this address (not hashed) in its tags.")]
+                #[doc = concat!("Every ", stringify!($object), " with this lineage and this address (not hashed) in its tags. Asks at one time share a call.")]
                 pub async fn $tagged(&self, lineage: &str, address: &str) -> Result<Vec<$object>, CallError> {
-                    let mut objects = self.$list(marked(lineage, address)).await?;
-                    objects.retain(|object| bears(object.tags(), lineage, address));
-                    Ok(objects)
+                    let reader = self.clone();
+                    let read = move |marks: Vec<String>| async move {
+                        let mut found: HashMap<String, Vec<$object>> = HashMap::new();
+                        for some in marks.chunks(FILTER_VALUES) {
+                            let objects = reader.$list(marked(some)).await?;
+                            for mark in some {
+                                let (lineage, address) = parts(mark);
+                                let ours = objects.iter().filter(|object| bears(object.tags(), lineage, address));
+                                found.insert(mark.clone(), ours.cloned().collect());
+                            }
+                        }
+                        Ok(found)
+                    };
+                    Ok(self.lookups.$tagged.ask(&mark(lineage, address), read).await?.unwrap_or_default())
                 }
             )+
         }
@@ -225,7 +252,7 @@ mod tests {
 
     #[test]
     fn patterns_in_values_are_taken_literally() {
-        let filters = marked("a*b", "x?y\\z");
+        let filters = marked(&[mark("a*b", "x?y\\z")]);
         assert_eq!(filters[0].values(), [r"a\*b"]);
         assert_eq!(filters[1].values(), [r"x\?y\\z"]);
     }

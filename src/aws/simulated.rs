@@ -193,16 +193,21 @@ pub(crate) async fn permit() -> Permit {
 
 /// Services of account 222222222222 that nobody answers.
 pub(crate) async fn silent_cloud() -> Cloud {
-    let http = Simulated::new(|call| match call.operation.as_str() {
+    cloud_of(&Simulated::new(|call| match call.operation.as_str() {
         "GetCallerIdentity" => identity("222222222222", "arn:aws:iam::222222222222:user/me"),
         _ => Reply::Lost,
-    });
+    }))
+    .await
+}
+
+/// Services of account 222222222222 of a simulated AWS.
+pub(crate) async fn cloud_of(aws: &Simulated) -> Cloud {
     let credentials = aws_credential_types::Credentials::new("AKIA", "secret", None, None, "test");
     let base = aws_config::defaults(aws_config::BehaviorVersion::latest())
         .region(aws_config::Region::new("us-west-2"))
         .credentials_provider(credentials)
         .load()
         .await;
-    let options = Options { connector: Some(SharedHttpClient::new(http)), ..Options::default() };
+    let options = Options { connector: Some(SharedHttpClient::new(aws.clone())), ..Options::default() };
     Sessions::over(&base, options).target("222222222222", "us-west-2", None, "test").await.unwrap().cloud.clone()
 }

@@ -49,10 +49,14 @@ use printer::{Printer, PrinterSettings};
 use settings::Settings;
 use signals::{INTERRUPTED, Signals};
 use std::ffi::OsString;
+use std::num::NonZero;
 use style::Look;
 
 /// Stack of the runtime's threads: expressions recurse.
 const STACK_SIZE: usize = 8 << 20;
+
+/// Most threads that compute. A run waits far more than it computes: more would only take memory.
+const THREADS: usize = 4;
 
 /// Does what the command line says, and returns the exit code.
 pub fn main(arguments: &[OsString]) -> u8 {
@@ -101,8 +105,10 @@ fn in_runtime<F>(command: impl FnOnce(Signals) -> F) -> Result<u8, CliError>
 where
     F: Future<Output = Result<u8, CliError>>,
 {
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .worker_threads(threads)
         .thread_stack_size(STACK_SIZE)
         .build()
         .map_err(|error| CliError::Output(format!("the system gives no threads: {error}")))?;

@@ -179,6 +179,7 @@ pub(super) fn context(engine: &Engine, journal: &Journal, stop: &Stop) -> Contex
         events: engine.events.clone(),
         stop: stop.clone(),
         window,
+        clock: Instant::now(),
         durations: Arc::new(journal.snapshot().durations),
     }
 }
@@ -276,7 +277,7 @@ impl Site {
     /// Plans with what was read.
     async fn planned(&self, work: &Work, state: Option<&StateFile>, looked: Looked) -> Result<Sighting, EngineError> {
         let Looked { wanted, mut doomed, seen, mut orphans, .. } = looked;
-        let facts = self.facts(work).await?;
+        let facts = self.facts(work, &seen).await?;
         let drift_only = work.held_back.drift_only;
         if drift_only {
             // What has left the graph stays: that is for an apply of everything.
@@ -307,10 +308,18 @@ impl Site {
         Ok(Sighting { planned, seen, items, doomed })
     }
 
-    /// What is true of every account and region in which a subnet is wanted.
-    async fn facts(&self, work: &Work) -> Result<BTreeMap<(String, String), PlaceFacts>, EngineError> {
+    /// What is true of every account and region in which a subnet is wanted that is not there yet.
+    async fn facts(
+        &self,
+        work: &Work,
+        seen: &BTreeMap<NodeIndex, Seen>,
+    ) -> Result<BTreeMap<(String, String), PlaceFacts>, EngineError> {
         let mut facts = BTreeMap::new();
-        for place in work.places.iter().flatten().filter(|place| place.identity.kind == "Subnet") {
+        let is_there = |index| seen.get(&NodeIndex(index)).is_some_and(|seen| seen.observed.is_some());
+        for (index, place) in work.places.iter().enumerate() {
+            let Some(place) = place.as_ref().filter(|place| place.identity.kind == "Subnet" && !is_there(index)) else {
+                continue;
+            };
             let key = (place.identity.account.clone(), place.identity.region.clone());
             if facts.contains_key(&key) {
                 continue;

@@ -1,7 +1,7 @@
 //! What every step of a run shares.
 
 use super::events::{Event, Events, StepName};
-use super::look::Patience;
+use super::look::{Patience, View};
 use super::stop::Stop;
 use crate::kinds::kind::{Cloud, Kind, Observed, Subject};
 use crate::kinds::recorder::Recorder;
@@ -33,6 +33,8 @@ pub(super) struct Context {
     pub stop: Stop,
     /// Absence of an object that was just made counts after this long.
     pub window: Duration,
+    /// The clock of what is looked at in step (see [`super::pace::Pace`]).
+    pub clock: Instant,
     /// Seconds that past waits took, by `Kind.create` or `Kind.delete`.
     pub durations: Arc<BTreeMap<String, f64>>,
 }
@@ -60,6 +62,11 @@ impl Item {
         &self.subject.identity.kind
     }
 
+    /// The object for whoever only looks.
+    pub(super) fn view(&self) -> View<'_> {
+        View { kind: self.kind, readers: &self.cloud.readers, subject: &self.subject }
+    }
+
     /// The record of an object that is there and was not made by a call that this state knows.
     pub(super) fn adopted(&self, observed: &Observed, desired: &Value) -> Record {
         Record {
@@ -83,6 +90,11 @@ impl Context {
     /// How a look goes on in this run until its answer counts.
     pub(super) fn patience(&self) -> Patience<'_> {
         Patience { window: self.window, stop: &self.stop, events: &self.events }
+    }
+
+    /// The clock by which an object is looked at, if its kind is looked at in step.
+    pub(super) fn in_step(&self, item: &Item) -> Option<Instant> {
+        item.kind.is_read_together().then_some(self.clock)
     }
 
     /// How long a wait usually takes: as past runs of this state say, else as the kind does.

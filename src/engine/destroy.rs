@@ -2,12 +2,14 @@
 
 use super::api::Engine;
 use super::apply::{Site, context};
+use super::context::Item;
 use super::plan::{Action, Change, Header, Plan, Summary, Target};
 use super::removal::{self, Doomed};
 use super::report::{EngineError, Failure, RunReport};
 use super::run::end;
 use super::stop::Stop;
 use crate::graph::identity::Address;
+use crate::kinds::compare::at;
 use crate::kinds::kind::{Owner, Readiness};
 use crate::state::file::{InstanceKey, Record, StateFile};
 use crate::state::session::{self, Session};
@@ -57,7 +59,8 @@ impl Destroy {
         let looked_at: Vec<_> = self.doomed.iter().map(|doomed| (doomed.item.clone(), doomed.record.clone())).collect();
         let mut removed = removal::remove_all(&context, self.doomed, self.engine.settings.parallelism).await;
         let gone: BTreeSet<&Address> = removed.done.iter().map(|done| &done.address).collect();
-        let leftovers = looked_at.iter().filter(|(_, record)| gone.contains(&record.address)).map(left_behind);
+        let gone: Vec<_> = looked_at.iter().filter(|(_, record)| gone.contains(&record.address)).collect();
+        let leftovers = gone.iter().copied().filter(|one| may_have_a_copy(one, &gone)).map(left_behind);
         let leftovers: Vec<Failure> = futures::future::join_all(leftovers).await.into_iter().flatten().collect();
         removed.failed.extend(leftovers);
         let state = if removed.failed.is_empty() && removed.not_reached.is_empty() { "DELETED" } else { "DELETING" };
@@ -77,8 +80,17 @@ impl Destroy {
     }
 }
 
+/// Whether a second copy of something that is gone could be there. Of a name there is only one object, and what is gone
+/// took along what lived in it.
+fn may_have_a_copy((item, record): &(Item, Record), gone: &[&(Item, Record)]) -> bool {
+    let went_with = item.kind.goes_with().is_some_and(|with| {
+        gone.iter().any(|(outer, other)| outer.kind_name() == with.kind && at(&record.applied, with.path) == other.id.as_str())
+    });
+    (item.kind.has_unique_id() || record.identity.is_secret()) && !went_with
+}
+
 /// Something that carries our marks although its record is gone: a second copy that nobody recorded.
-async fn left_behind((item, record): &(super::context::Item, Record)) -> Option<Failure> {
+async fn left_behind((item, record): &(Item, Record)) -> Option<Failure> {
     let failure = |reason: String| Failure { address: record.address.clone(), kind: item.kind_name().to_owned(), reason };
     match item.kind.find(&item.cloud.readers, &item.subject, &record.applied).await {
         Ok(Some(observed)) if observed.owner(&item.subject.marks) == Owner::Ours && observed.readiness != Readiness::Deleting => {

@@ -3,7 +3,6 @@
 //! EC2 and IAM are eventually consistent: an object that was just made may be answered with NotFound. Absence counts only
 //! when the visibility window after the create call has passed.
 
-use super::context::Item;
 use super::events::{Event, Events};
 use super::stop::Stop;
 use crate::aws::error::{CallError, ErrorClass};
@@ -48,18 +47,39 @@ pub(super) fn passes(error: &CallError) -> bool {
     matches!(error.class, ErrorClass::Unclear | ErrorClass::NotYet | ErrorClass::Throttled)
 }
 
-/// Reads a recorded object once.
-pub(super) async fn look(
-    kind: &dyn Kind,
-    readers: &Readers,
-    subject: &Subject,
-    record: &Record,
-    window: Duration,
-) -> Result<Presence, CallError> {
+/// How much a look is to tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Everything: [`crate::kinds::kind::Kind::read`].
+    Whole,
+    /// How it comes up: [`crate::kinds::kind::Kind::watch`].
+    Watch,
+    /// Whether it is there and whose it is: [`crate::kinds::kind::Kind::glance`].
+    Glance,
+}
+
+/// What is looked at, and through what. Nothing in here can change anything.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    /// What it is.
+    pub(super) kind: &'static dyn Kind,
+    /// What reaches it.
+    pub(super) readers: &'a Readers,
+    /// The object.
+    pub(super) subject: &'a Subject,
+}
+
+/// Looks at a recorded object once.
+pub(super) async fn look(view: View<'_>, record: &Record, window: Duration, depth: Depth) -> Result<Presence, CallError> {
     // An answer may be slow: what it says was true when it was asked for.
     let asked = Utc::now();
-    let observed = kind.read(readers, subject, record).await?;
-    Ok(judge(observed, record.created_at, window, asked))
+    let View { kind, readers, subject } = view;
+    let observed = match depth {
+        Depth::Whole => kind.read(readers, subject, record),
+        Depth::Watch => kind.watch(readers, subject, record),
+        Depth::Glance => kind.glance(readers, subject, record),
+    };
+    Ok(judge(observed.await?, record.created_at, window, asked))
 }
 
 /// How a look goes on until its answer counts.
@@ -75,21 +95,16 @@ pub(super) struct Patience<'a> {
 
 /// Reads a recorded object until it is there or its absence counts. `None` when it is absent, or when the wish to stop
 /// came first.
-pub(super) async fn look_until_sure(item: &Item, record: &Record, patience: Patience<'_>) -> Result<Option<Observed>, CallError> {
-    look_until_seen(item.kind, &item.cloud.readers, &item.subject, record, patience).await
-}
-
-/// The same for whoever has nothing but readers.
-pub(super) async fn look_until_seen(
-    kind: &dyn Kind,
-    readers: &Readers,
-    subject: &Subject,
+pub(super) async fn look_until_sure(
+    view: View<'_>,
     record: &Record,
     patience: Patience<'_>,
+    depth: Depth,
 ) -> Result<Option<Observed>, CallError> {
+    let View { subject, .. } = view;
     let mut said = false;
     loop {
-        match look(kind, readers, subject, record, patience.window).await? {
+        match look(view, record, patience.window, depth).await? {
             Presence::Present(observed) => return Ok(Some(*observed)),
             Presence::Absent => return Ok(None),
             Presence::NotVisibleYet(_) if patience.stop.requested() => return Ok(None),

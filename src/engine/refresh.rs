@@ -1,20 +1,22 @@
 //! Refresh: reads what is there, before planning. It changes nothing.
 
 use super::context::Item;
-use super::look::{Patience, look_until_sure};
+use super::look::{Depth, Patience, look_until_sure};
 use super::planner::{Orphan, Seen};
 use super::removal::Doomed;
 use super::report::EngineError;
 use crate::aws::error::CallError;
 use crate::graph::expansion::NodeIndex;
-use crate::kinds::kind::Subject;
+use crate::graph::identity::Identity;
+use crate::kinds::compare::at;
+use crate::kinds::kind::{Observed, Subject};
 use crate::state::file::Record;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Most reads at one time.
-const CONCURRENT: usize = 16;
+/// Most objects that are read at one time. What is asked for at one time shares calls; rates are limited elsewhere.
+const CONCURRENT: usize = 64;
 
 /// A resource of the graph that is to be looked at.
 #[derive(Debug)]
@@ -35,6 +37,18 @@ pub(super) struct Wanted {
 
 /// Looks at every resource of the graph.
 pub(super) async fn refresh(wanted: &[Wanted], patience: Patience<'_>) -> Result<BTreeMap<NodeIndex, Seen>, EngineError> {
+    // What is not recorded and lives in something of the graph is looked for when that is there.
+    let (within, others): (Vec<_>, Vec<_>) = wanted.iter().partition(|one| one.record.is_none() && outer(one, wanted).is_some());
+    let mut seen = see_all(others, patience).await?;
+    let is_there = |one: &Wanted| seen.get(&one.index).is_some_and(|seen| seen.observed.is_some());
+    let (within, absent): (Vec<_>, Vec<_>) = within.into_iter().partition(|one| outer(one, wanted).is_some_and(is_there));
+    let within = see_all(within, patience).await?;
+    seen.extend(absent.into_iter().map(|one| (one.index, seen_as(one, None))));
+    seen.extend(within);
+    Ok(seen)
+}
+
+async fn see_all(wanted: Vec<&Wanted>, patience: Patience<'_>) -> Result<BTreeMap<NodeIndex, Seen>, EngineError> {
     stream::iter(wanted)
         .map(|one| see(one, patience))
         .buffer_unordered(CONCURRENT)
@@ -43,16 +57,39 @@ pub(super) async fn refresh(wanted: &[Wanted], patience: Patience<'_>) -> Result
         .await
 }
 
+/// The object of the graph that a resource lives in: the cluster of an add-on.
+fn outer<'a>(inner: &Wanted, wanted: &'a [Wanted]) -> Option<&'a Wanted> {
+    let with = inner.item.kind.goes_with()?;
+    let name = at(&inner.desired, with.path).as_str()?;
+    let place = |one: &Wanted| {
+        let Identity { account, region, .. } = &one.item.subject.identity;
+        (account.clone(), region.clone())
+    };
+    wanted.iter().find(|one| {
+        one.item.kind_name() == with.kind
+            && at(&one.desired, "spec.name").as_str() == Some(name)
+            && one.unreachable.is_none()
+            && place(one) == place(inner)
+    })
+}
+
 async fn see(wanted: &Wanted, patience: Patience<'_>) -> Result<(NodeIndex, Seen), CallError> {
-    let Item { kind, subject, cloud } = &wanted.item;
+    let Item { kind, cloud, .. } = &wanted.item;
     let observed = match (&wanted.unreachable, &wanted.record) {
         (Some(_), _) => None,
-        (None, Some(record)) => look_until_sure(&wanted.item, record, patience).await?,
+        (None, Some(record)) => look_until_sure(wanted.item.view(), record, patience, Depth::Whole).await?,
         (None, None) => kind.find(&cloud.readers, &searched(wanted), &wanted.desired).await?,
     };
-    let seen =
-        Seen { subject: subject.clone(), record: wanted.record.clone(), observed, unreachable: wanted.unreachable.clone() };
-    Ok((wanted.index, seen))
+    Ok((wanted.index, seen_as(wanted, observed)))
+}
+
+fn seen_as(wanted: &Wanted, observed: Option<Observed>) -> Seen {
+    Seen {
+        subject: wanted.item.subject.clone(),
+        record: wanted.record.clone(),
+        observed,
+        unreachable: wanted.unreachable.clone(),
+    }
 }
 
 /// Kinds without names are found by their tags; an empty lineage tells them that there is nothing to search for.
@@ -70,7 +107,7 @@ pub(super) async fn refresh_orphans(doomed: &[Doomed], patience: Patience<'_>) -
         .map(|Doomed { item, record, unreachable }| async {
             let observed = match unreachable {
                 Some(_) => None,
-                None => look_until_sure(item, record, patience).await?,
+                None => look_until_sure(item.view(), record, patience, Depth::Glance).await?,
             };
             Ok(Orphan { record: record.clone(), observed, unreachable: unreachable.clone() })
         })
@@ -78,4 +115,70 @@ pub(super) async fn refresh_orphans(doomed: &[Doomed], patience: Patience<'_>) -
         .map_err(EngineError::of_read)
         .try_collect()
         .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aws::simulated::{Call, Reply, Simulated, cloud_of, identity};
+    use crate::engine::events::Events;
+    use crate::engine::planner::tests::Scene;
+    use crate::engine::stop::Stop;
+    use crate::kinds::catalog::kind;
+    use serde_json::json;
+    use std::time::Duration;
+
+    const EKS: &str = "eks.services.k8s.aws/v1alpha1";
+
+    /// An EKS that has the cluster or not; everything else is not there.
+    fn eks(has_cluster: bool) -> Simulated {
+        let missing = json!({"__type": "ResourceNotFoundException", "message": "not found"}).to_string();
+        let cluster = json!({"cluster": {"name": "one", "status": "ACTIVE"}}).to_string();
+        Simulated::new(move |call: &Call| match call.operation.as_str() {
+            "GetCallerIdentity" => identity("222222222222", "arn:aws:iam::222222222222:user/me"),
+            "GET /clusters/one" if has_cluster => Reply::Answer(200, cluster.clone()),
+            _ => Reply::Answer(404, missing.clone()),
+        })
+    }
+
+    async fn wanted(aws: &Simulated) -> Vec<Wanted> {
+        let cloud = cloud_of(aws).await;
+        let subject = Scene::new("").seen("vpc").subject.clone();
+        let objects = [
+            ("Addon", json!({"spec": {"name": "dns", "clusterName": "one"}})),
+            ("Cluster", json!({"spec": {"name": "one"}})),
+            ("Addon", json!({"spec": {"name": "dns", "clusterName": "another"}})),
+        ];
+        let one = |(number, (name, desired)): (usize, (&str, Value))| {
+            let mut subject = subject.clone();
+            name.clone_into(&mut subject.identity.kind);
+            let item = Item { kind: kind(EKS, name).unwrap(), subject, cloud: cloud.clone() };
+            Wanted { index: NodeIndex(number), item, record: None, desired, unreachable: None, never_used: true }
+        };
+        objects.into_iter().enumerate().map(one).collect()
+    }
+
+    /// Which paths of EKS were asked for, and what is there.
+    async fn seen(has_cluster: bool) -> (Vec<String>, Vec<bool>) {
+        let aws = eks(has_cluster);
+        let wanted = wanted(&aws).await;
+        let (stop, events) = (Stop::default(), Events::nowhere());
+        let patience = Patience { window: Duration::ZERO, stop: &stop, events: &events };
+        let seen = refresh(&wanted, patience).await.unwrap();
+        let mut asked: Vec<String> = aws.calls().into_iter().map(|call| call.operation).collect();
+        asked.retain(|operation| operation.starts_with("GET"));
+        asked.sort_unstable();
+        (asked, seen.values().map(|seen| seen.observed.is_some()).collect())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_lives_in_something_is_looked_for_when_that_is_there() {
+        let another = "GET /clusters/another/addons/dns".to_owned();
+        let (asked, there) = seen(false).await;
+        assert_eq!(asked, [another.clone(), "GET /clusters/one".to_owned()]);
+        assert_eq!(there, [false, false, false]);
+        let (asked, there) = seen(true).await;
+        assert_eq!(asked, [another, "GET /clusters/one".to_owned(), "GET /clusters/one/addons/dns".to_owned()]);
+        assert_eq!(there, [false, true, false]);
+    }
 }

@@ -5,8 +5,8 @@ mod order;
 
 use super::context::{Context, Item, Trouble, Usually, guarded};
 use super::events::{Event, StepName};
-use super::look::{look_until_sure, passes};
-use super::pace::jittered_pause;
+use super::look::{Depth, look_until_sure, passes};
+use super::pace::Pace;
 use super::plan::Action;
 use super::report::{Done, Failure, NotReached};
 use super::resolve::resolve_open;
@@ -23,6 +23,8 @@ use tokio::time::Instant;
 
 /// How often a delete whose reply was lost is begun anew.
 const ATTEMPTS: usize = 4;
+/// A removal that usually takes this long goes on after its call.
+const TAKES_A_WHILE: Duration = Duration::from_secs(5);
 
 /// Something to be removed.
 #[derive(Debug)]
@@ -210,7 +212,7 @@ impl Removal {
 pub(super) async fn remove(context: &Context, item: &Item, record: Record) -> Result<(), Trouble> {
     let clock = context.started(item, StepName::Delete);
     let id = record.id.clone();
-    if let Some(observed) = look_until_sure(item, &record, context.patience()).await? {
+    if let Some(observed) = look_until_sure(item.view(), &record, context.patience(), Depth::Glance).await? {
         match observed.owner(&item.subject.marks) {
             Owner::Ours => {}
             // What AWS made for us and was not given its marks yet.
@@ -259,10 +261,17 @@ async fn wait_gone(context: &Context, item: &Item, record: Record, had_failed: b
     let usually = context.usually(item, Usually::Delete);
     let record = Record { phase: Phase::Deleting, since: Utc::now(), ..record };
     context.journal.put(record.clone()).await?;
+    let pace = Pace { usual: usually, spare: Duration::ZERO, in_step: context.in_step(item) };
     let mut said = false;
+    // What usually goes with the call itself is looked for at once.
+    let mut pause = if usually < TAKES_A_WHILE { Duration::ZERO } else { pace.first() };
     loop {
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = context.stop.wait() => return Err(Trouble::Stopped),
+        }
         // The object has been seen and its delete call was accepted, so NotFound counts at once.
-        let observed = match item.kind.read(&item.cloud.readers, &item.subject, &record).await {
+        let observed = match item.kind.glance(&item.cloud.readers, &item.subject, &record).await {
             Ok(Some(observed)) => Some(observed),
             Ok(None) => return Ok(since.elapsed()),
             Err(error) if passes(&error) => None,
@@ -283,9 +292,6 @@ async fn wait_gone(context: &Context, item: &Item, record: Record, had_failed: b
             said = true;
             context.waiting(item, "deleting", since.elapsed(), usually);
         }
-        tokio::select! {
-            () = tokio::time::sleep(jittered_pause(since.elapsed(), usually)) => {}
-            () = context.stop.wait() => return Err(Trouble::Stopped),
-        }
+        pause = pace.next(since.elapsed());
     }
 }

@@ -170,6 +170,33 @@ pub trait Kind: Send + Sync {
         record: &'a Record,
     ) -> BoxFuture<'a, Result<Option<Observed>, CallError>>;
 
+    /// The object of a record that was just made or changed, while it comes up: like [`Kind::read`], but what AWS tells
+    /// only by further calls may be taken from what the record says was applied. For waits, which ask often.
+    fn watch<'a>(
+        &'a self,
+        readers: &'a Readers,
+        subject: &'a Subject,
+        record: &'a Record,
+    ) -> BoxFuture<'a, Result<Option<Observed>, CallError>> {
+        self.read(readers, subject, record)
+    }
+
+    /// The object of a record as far as one call tells: whether it is there, whose it is and how it is. Its spec may be
+    /// incomplete. For removals.
+    fn glance<'a>(
+        &'a self,
+        readers: &'a Readers,
+        subject: &'a Subject,
+        record: &'a Record,
+    ) -> BoxFuture<'a, Result<Option<Observed>, CallError>> {
+        self.watch(readers, subject, record)
+    }
+
+    /// Whether one call reads many objects of the kind, when they are asked for at one time.
+    fn is_read_together(&self) -> bool {
+        false
+    }
+
     /// Makes the object: one call, tags with it. The record is in the journal when this returns; the observed object is
     /// what AWS's reply says.
     fn create<'a>(
@@ -190,6 +217,12 @@ pub trait Kind: Send + Sync {
         desired: &'a Value,
         observed: &'a Observed,
     ) -> BoxFuture<'a, Result<(), StepError>>;
+
+    /// The object once all calls of a `configure` right after `create` were accepted, where their replies leave nothing
+    /// open; `observed` is what `create` returned. `None`: AWS has to be asked how it is. Pure.
+    fn configured(&self, _subject: &Subject, _desired: &Value, _observed: &Observed) -> Option<Observed> {
+        None
+    }
 
     /// Sends the delete call (and those that must come before it: detach, disassociate). NotFound is success.
     fn delete<'a>(

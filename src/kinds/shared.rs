@@ -2,7 +2,7 @@
 //! kind has, and tags out of a list of changes.
 
 use super::compare::at;
-use super::kind::{FieldChange, StepError, Subject};
+use super::kind::{FieldChange, Observed, StepError, Subject};
 use super::recorder::Call;
 use crate::aws::error::{CallError, ErrorClass};
 use crate::graph::catalog::{Field, Production, Step};
@@ -124,6 +124,17 @@ pub(super) fn without_nulls(value: Value) -> Value {
         Value::Array(items) => items.into_iter().map(without_nulls).collect(),
         other => other,
     }
+}
+
+/// What a create call gave, once the calls after it have given the object everything that its document says.
+pub(super) fn as_wanted(desired: &Value, observed: &Observed) -> Observed {
+    let mut spec = observed.spec.clone();
+    if let (Some(spec), Some(wanted)) = (spec.as_object_mut(), at(desired, "spec").as_object()) {
+        // The tags went with the create call.
+        let wanted = wanted.iter().filter(|(field, _)| *field != "tags");
+        spec.extend(wanted.map(|(field, value)| (field.clone(), value.clone())));
+    }
+    Observed { spec: without_nulls(spec), ..observed.clone() }
 }
 
 /// What changes of tags come to: those to be set, and the keys to be removed (only keys that are not wanted at all).

@@ -6,7 +6,7 @@ use crate::aws::sessions::SessionError;
 use crate::aws::tags::{self, INSTANCE, INSTANCE_ANNOTATION, LINEAGE, LINEAGE_ANNOTATION};
 use crate::engine::api::{ArgoCd, EngineSettings};
 use crate::engine::events::Events;
-use crate::engine::look::{Patience, look_until_seen};
+use crate::engine::look::{Depth, Patience, View, look_until_sure};
 use crate::engine::planner::Seen;
 use crate::engine::stop::Stop;
 use crate::engine::subject::{Common, known_kind, marked};
@@ -72,6 +72,12 @@ pub struct Sight {
 impl std::fmt::Debug for Sight {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "Sight({})", self.subject.address)
+    }
+}
+
+impl Sight {
+    fn view(&self) -> View<'_> {
+        View { kind: self.kind, readers: &self.readers, subject: &self.subject }
     }
 }
 
@@ -175,7 +181,7 @@ impl Viewer<'_> {
             note: None,
         };
         let answer = match wanted.record {
-            Some(record) => look_until_seen(sight.kind, &sight.readers, &sight.subject, record, patience).await,
+            Some(record) => look_until_sure(sight.view(), record, patience, Depth::Whole).await,
             None if sight.kind.is_found_by_marks() => by_marks(wanted, &mut found).await,
             None => sight.kind.find(&sight.readers, &sight.subject, &wanted.desired).await,
         };

@@ -156,7 +156,7 @@ impl<'a> Run<'a> {
     fn start(&mut self, evaluation: &Evaluation, running: &mut JoinSet<(NodeIndex, Outcome)>) {
         let mut candidates: Vec<_> =
             self.nodes.iter().filter(|(_, node)| node.stage.can_start()).map(|(index, _)| *index).collect();
-        let urgency = |index: &NodeIndex| self.nodes.get(index).map(|node| (node.is_unfinished(), node.priority));
+        let urgency = |index: &NodeIndex| self.nodes.get(index).map(|node| (node.is_unfinished(), node.remaining()));
         candidates.sort_by_key(|index| std::cmp::Reverse(urgency(index)));
         for index in candidates {
             let slots = self.nodes.values().filter(|node| node.stage.takes_slot()).count();
@@ -175,9 +175,11 @@ impl<'a> Run<'a> {
             Stage::Present => self.desired(index, evaluation, Step::Configure),
             _ => Some(serde_json::Value::Null),
         };
+        let longest = self.nodes.values().map(Node::remaining).max().unwrap_or_default();
         let (Some(desired), Some(node)) = (desired, self.nodes.get_mut(&index)) else { return };
+        let spare = longest.saturating_sub(node.remaining());
         let context = self.context.clone();
-        if let Some(future) = node.begin(context, desired) {
+        if let Some(future) = node.begin(context, desired, spare) {
             running.spawn(async move { (index, future.await) });
         }
     }

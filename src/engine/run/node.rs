@@ -1,6 +1,7 @@
 //! One resource during a run: its stage, and how outcomes move it on.
 
-use super::steps::{self, Configured};
+use super::priority::Paths;
+use super::steps::{self, Begun, Configured};
 use super::{Part, Reached};
 use crate::engine::context::{Context, Item, Trouble, guarded};
 use crate::engine::plan::{Action, Change};
@@ -62,10 +63,12 @@ pub(super) struct Node {
     pub(super) stage: Stage,
     pub(super) record: Option<Record>,
     pub(super) observed: Option<Observed>,
-    /// The longest remaining path: what usually still has to be waited for from here on.
-    pub(super) priority: Duration,
+    /// What usually still has to be waited for, from each of its steps on.
+    pub(super) paths: Paths,
     /// It was made in this run and has not been read since.
     fresh: bool,
+    /// What was observed is not what is there now.
+    open: bool,
 }
 
 /// What a step comes to.
@@ -87,7 +90,7 @@ impl Node {
             (None, _) => Stage::Absent,
         };
         let Part { item, record, observed, .. } = part;
-        Self { item, action: change.action, stage, record, observed, priority: Duration::ZERO, fresh: false }
+        Self { item, action: change.action, stage, record, observed, paths: Paths::default(), fresh: false, open: false }
     }
 
     /// Whether it was made in this run and is not as wanted yet.
@@ -95,8 +98,13 @@ impl Node {
         self.fresh && self.stage == Stage::Present
     }
 
-    /// Begins the next step. The future owns everything it needs.
-    pub(super) fn begin(&mut self, context: Context, desired: Value) -> Option<BoxFuture<'static, Outcome>> {
+    /// What usually still has to be waited for from here on.
+    pub(super) fn remaining(&self) -> Duration {
+        self.paths.from(&self.stage)
+    }
+
+    /// Begins the next step. The future owns everything it needs. `spare`: how much longer others usually take still.
+    pub(super) fn begin(&mut self, context: Context, desired: Value, spare: Duration) -> Option<BoxFuture<'static, Outcome>> {
         let item = self.item.clone();
         match (&self.stage, self.record.clone(), self.observed.clone()) {
             (Stage::Absent, _, _) => {
@@ -110,9 +118,10 @@ impl Node {
                     Outcome::Configured(guarded(steps::configure(&context, &item, &desired, record, observed, fresh)).await)
                 }))
             }
-            (Stage::Configured, Some(record), _) => {
+            (Stage::Configured, Some(record), Some(observed)) => {
                 self.stage = Stage::Waiting;
-                Some(Box::pin(async move { Outcome::Ready(guarded(steps::wait_ready(&context, &item, record)).await) }))
+                let begun = Begun { record, observed, fresh: self.fresh, open: self.open, spare };
+                Some(Box::pin(async move { Outcome::Ready(guarded(steps::wait_ready(&context, &item, begun)).await) }))
             }
             (Stage::Doomed, Some(record), _) => {
                 self.stage = Stage::Busy;
@@ -130,7 +139,8 @@ impl Node {
                 self.keep(record, observed, Stage::Present);
                 Some(Production::Created)
             }
-            Outcome::Configured(Ok(Configured { record, observed, changed })) => {
+            Outcome::Configured(Ok(Configured { record, observed, changed, open })) => {
+                self.open = open;
                 if !changed && self.action == Action::Update {
                     self.action = Action::None;
                 }

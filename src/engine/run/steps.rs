@@ -3,8 +3,8 @@
 use crate::aws::error::{CallError, ErrorClass};
 use crate::engine::context::{Context, Item, Trouble, Usually};
 use crate::engine::events::{Event, StepName};
-use crate::engine::look::{Presence, look, look_until_sure, passes};
-use crate::engine::pace::jittered_pause;
+use crate::engine::look::{Depth, Presence, look, look_until_sure, passes};
+use crate::engine::pace::Pace;
 use crate::engine::planner::refusal;
 use crate::engine::resolve::resolve_open;
 use crate::kinds::kind::{Changeability, Observed, Owner, Readiness, StepError};
@@ -80,7 +80,13 @@ pub(super) async fn configure(
         // An input became known only now and asks for what the plan did not show.
         return Err(Trouble::Failed(refusal(change)));
     }
-    let observed = if changes.is_empty() { observed } else { change(context, item, desired, &record, observed).await? };
+    let (observed, open) = if changes.is_empty() {
+        (observed, false)
+    } else {
+        let observed = change(context, item, desired, &record, observed).await?;
+        let known = if fresh { item.kind.configured(&item.subject, desired, &observed) } else { None };
+        known.map_or((observed, true), |known| (known, false))
+    };
     let record = Record {
         address: item.subject.address.clone(),
         role: item.subject.role.clone(),
@@ -92,7 +98,7 @@ pub(super) async fn configure(
         ..record
     };
     context.journal.put(record.clone()).await?;
-    Ok(Configured { record, observed, changed: !changes.is_empty() })
+    Ok(Configured { record, observed, changed: !changes.is_empty(), open })
 }
 
 /// The wait that begins when an object is as wanted. One that an earlier run began goes on if nothing was changed since.
@@ -113,6 +119,21 @@ pub(super) struct Configured {
     pub(super) record: Record,
     pub(super) observed: Observed,
     pub(super) changed: bool,
+    /// What was observed is not what is there now.
+    pub(super) open: bool,
+}
+
+/// What a wait knows when it begins.
+#[derive(Debug)]
+pub(super) struct Begun {
+    pub(super) record: Record,
+    pub(super) observed: Observed,
+    /// It was made in this run.
+    pub(super) fresh: bool,
+    /// See [`Configured::open`].
+    pub(super) open: bool,
+    /// See [`Pace::spare`].
+    pub(super) spare: Duration,
 }
 
 async fn change(context: &Context, item: &Item, desired: &Value, record: &Record, first: Observed) -> Result<Observed, Trouble> {
@@ -143,22 +164,33 @@ pub(in crate::engine) fn lost_each_time(what: &str, last: Option<CallError>) -> 
 }
 
 async fn read_again(context: &Context, item: &Item, record: &Record) -> Result<Observed, Trouble> {
-    match look_until_sure(item, record, context.patience()).await? {
+    match look_until_sure(item.view(), record, context.patience(), Depth::Whole).await? {
         Some(observed) => Ok(observed),
         None if context.stop.requested() => Err(Trouble::Stopped),
         None => Err(Trouble::Failed(format!("{} is gone", record.id))),
     }
 }
 
-/// Waits until AWS says that the object is usable, and records it as ready. The wait takes no slot.
-pub(super) async fn wait_ready(context: &Context, item: &Item, record: Record) -> Result<(Record, Observed), Trouble> {
+/// Waits until AWS says that the object is usable, and records it as ready. What the last reply said counts: it is not
+/// asked for again. The wait takes no slot.
+pub(super) async fn wait_ready(context: &Context, item: &Item, begun: Begun) -> Result<(Record, Observed), Trouble> {
+    let Begun { record, observed, fresh, open, spare } = begun;
+    if !open && observed.readiness == Readiness::Ready {
+        return ready(context, item, record, observed, None).await;
+    }
     let since = Instant::now();
     let already = record.wait.as_ref().and_then(|wait| (Utc::now() - wait.since).to_std().ok()).unwrap_or_default();
     let usually = context.usually(item, Usually::Create);
+    let pace = Pace { usual: usually, spare, in_step: context.in_step(item) };
     let limit = item.kind.typical().limit;
     let mut said: Option<(String, Instant)> = None;
+    let mut pause = if fresh { pace.first() } else { Duration::ZERO };
     loop {
-        let state = match look(item.kind, &item.cloud.readers, &item.subject, &record, context.window).await {
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = context.stop.wait() => return Err(Trouble::Stopped),
+        }
+        let state = match look(item.view(), &record, context.window, Depth::Watch).await {
             Err(error) if passes(&error) => format!("not answered ({})", error.code),
             Err(error) => return Err(error.into()),
             Ok(Presence::Absent) => return Err(fail(context, record, "it is gone").await),
@@ -183,10 +215,7 @@ pub(super) async fn wait_ready(context: &Context, item: &Item, record: Record) -
             context.waiting(item, &state, waited, usually);
             said = Some((state, Instant::now()));
         }
-        tokio::select! {
-            () = tokio::time::sleep(jittered_pause(waited, usually)) => {}
-            () = context.stop.wait() => return Err(Trouble::Stopped),
-        }
+        pause = pace.next(waited);
     }
 }
 

@@ -37,6 +37,8 @@ struct Fake {
     state: &'static str,
     /// What its objects go with.
     goes_with: Option<GoesWith>,
+    /// How often something was read.
+    reads: Mutex<usize>,
 }
 
 impl Fake {
@@ -105,6 +107,7 @@ impl Kind for Fake {
         _: &'a Subject,
         record: &'a Record,
     ) -> BoxFuture<'a, Result<Option<Observed>, CallError>> {
+        *self.reads.lock().unwrap() += 1;
         Box::pin(async { Ok(self.observed(&record.id, &record.applied)) })
     }
 
@@ -215,6 +218,7 @@ impl Bench {
             events: Events::nowhere(),
             stop: self.stop.clone(),
             window: Duration::ZERO,
+            clock: Instant::now(),
             durations: Arc::default(),
         };
         let item = |subject: Subject| Item { kind: self.fake, subject, cloud: cloud.clone() };
@@ -261,6 +265,7 @@ async fn everything_is_made_and_recorded_as_ready() {
     assert_eq!(lines(&bench.run().await), ["Done", "Create vpc", "Create subnet", "Create role"]);
     assert_eq!(bench.recorded(), ["main Ready", "subnet Ready", "role Ready"]);
     assert!(bench.session.state().open.is_empty());
+    assert_eq!(*bench.fake.reads.lock().unwrap(), 0, "the replies said that they are ready");
 }
 
 #[tokio::test(start_paused = true)]
@@ -299,6 +304,8 @@ async fn a_wait_ends_when_the_object_is_ready_and_is_remembered() {
     assert_eq!(bench.run().await.end, End::Done);
     let durations = bench.session.state().durations;
     assert!((40.0..45.0).contains(&durations["VPC.create"]), "{durations:?}");
+    let reads = *bench.fake.reads.lock().unwrap();
+    assert!((15..60).contains(&reads), "{reads}");
     assert!(!durations.contains_key("Subnet.create"), "{durations:?}");
 }
 

@@ -14,7 +14,7 @@ use super::eks;
 use super::kind::{Cloud, FieldChange, GoesWith, Kind, Observed, Readers, Readiness, StepError, Subject, Typical};
 use super::recorder::Recorder;
 use super::shared::{
-    configure, create, create_asking, metadata, moment, only_known, present, removal, tags_as_map, without_nulls,
+    as_wanted, configure, create, create_asking, metadata, moment, only_known, present, removal, tags_as_map, without_nulls,
 };
 use super::values::{Checker, Wrong, iam_arn, one_of};
 use crate::aws::eks::Reader;
@@ -260,6 +260,10 @@ impl Kind for AccessEntry {
         observed: &'a Observed,
     ) -> BoxFuture<'a, Result<(), StepError>> {
         Box::pin(steps::configure(cloud, recorder, subject, desired, observed))
+    }
+
+    fn configured(&self, _subject: &Subject, desired: &Value, observed: &Observed) -> Option<Observed> {
+        Some(as_wanted(desired, observed))
     }
 
     /// The access policies go with the entry.

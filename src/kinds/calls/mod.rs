@@ -198,6 +198,35 @@ async fn the_second_time_nothing_is_called() {
     assert_eq!(world.changes().len(), calls);
 }
 
+/// What the replies to all calls say of an object is what a look at it says.
+#[tokio::test(start_paused = true)]
+async fn what_the_replies_say_is_what_is_read() {
+    let world = World::new(|_| None).await;
+    let mut told = Vec::new();
+    for (kind, desired) in graph() {
+        let (record, observed) = world.make(kind, &desired).await.unwrap();
+        let subject = of(kind, &desired);
+        let Some(configured) = kind.configured(&subject, &desired, &observed) else { continue };
+        assert_eq!(kind.compare(&subject, &desired, &configured, Some(&desired)), []);
+        let read = kind.read(&world.cloud.readers, &subject, &record).await.unwrap().unwrap();
+        assert_eq!((&configured.spec, &configured.status), (&read.spec, &read.status));
+        let glance = kind.glance(&world.cloud.readers, &subject, &record).await.unwrap().unwrap();
+        assert_eq!((glance.tags, glance.readiness), (read.tags, read.readiness));
+        told.push(kind.description().kind.clone());
+    }
+    assert_eq!(told, ["Role", "Role", "Role", "AccessEntry", "AccessEntry"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_glance_at_a_role_is_one_call() {
+    let world = World::new(|_| None).await;
+    let (kind, desired) = graph().swap_remove(0);
+    let (record, _) = world.make(kind, &desired).await.unwrap();
+    let before = world.aws.calls().len();
+    kind.glance(&world.cloud.readers, &of(kind, &desired), &record).await.unwrap().unwrap();
+    assert_eq!(world.aws.calls().len() - before, 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_not_there_is_not_found() {
     let world = World::new(|_| None).await;

@@ -9,8 +9,7 @@ use crate::aws::error::CallError;
 use crate::aws::tags::of_eks;
 use crate::kinds::eks;
 use crate::kinds::kind::{Observed, Readiness, Subject};
-use crate::kinds::shared::{metadata, moment, present, tags_as_map, without_nulls};
-use aws_sdk_eks::operation::describe_cluster::builders::DescribeClusterInputBuilder;
+use crate::kinds::shared::{metadata, moment, tags_as_map, without_nulls};
 use aws_sdk_eks::types::{
     Certificate, Cluster, ClusterHealth, ClusterIssueCode, ClusterStatus, Identity, Oidc, VpcConfigResponse,
 };
@@ -18,8 +17,7 @@ use serde_json::{Value, json};
 
 /// `DescribeCluster`; `None` when EKS has no cluster of that name.
 pub(in crate::kinds) async fn describe(eks: &crate::aws::eks::Reader, name: &str) -> Result<Option<Cluster>, CallError> {
-    let answer = present(eks.describe_cluster(DescribeClusterInputBuilder::default().name(name)).await)?;
-    Ok(answer.and_then(|answer| answer.cluster))
+    eks.cluster(name).await
 }
 
 /// The observed object.

@@ -278,3 +278,56 @@ async fn what_is_gone_is_deleted() {
     let (table, _) = world.make(&RouteTable, "table", &json!({"vpcID": "vpc-1"})).await;
     world.delete(&RouteTable, &table).await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_vpc_that_comes_up_is_one_call_and_a_look_at_it_four() {
+    let world = World::new(|call| match call.operation.as_str() {
+        "DescribeVpcs" => ok(&call.operation, "<vpcSet><item><vpcId>vpc-1</vpcId><state>available</state></item></vpcSet>"),
+        "DescribeVpcAttribute" => ok(&call.operation, "<enableDnsHostnames><value>false</value></enableDnsHostnames>"),
+        _ => fresh(call),
+    })
+    .await;
+    let spec = json!({"cidrBlocks": ["10.0.0.0/16"], "enableDNSHostnames": true});
+    let (record, _) = world.make(&Vpc, "vpc", &spec).await;
+    let subject = named(&Vpc, "vpc");
+    let watched = Vpc.watch(&world.cloud.readers, &subject, &record).await.unwrap().unwrap();
+    assert_eq!(watched.spec["enableDNSHostnames"], true, "as it was applied a moment ago");
+    assert_eq!(world.aws.count("DescribeVpcAttribute"), 0);
+    let read = Vpc.read(&world.cloud.readers, &subject, &record).await.unwrap().unwrap();
+    assert_eq!(read.spec["enableDNSHostnames"], false, "as EC2 has it");
+    assert_eq!((world.aws.count("DescribeVpcs"), world.aws.count("DescribeVpcAttribute")), (2, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_lineage_nothing_is_searched_for() {
+    let world = World::new(fresh).await;
+    let mut subject = named(&Vpc, "vpc");
+    subject.marks.lineage.clear();
+    assert_eq!(Vpc.find(&world.cloud.readers, &subject, &json!({})).await, Ok(None));
+    assert_eq!(world.aws.count("DescribeVpcs"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn marks_that_are_searched_for_at_one_time_are_one_call() {
+    let item = |id: &str, address: &str| {
+        let tag = |key: &str, value: &str| format!("<item><key>{key}</key><value>{value}</value></item>");
+        let tags = tag("fleetctl:lineage", "5f0c") + &tag("fleetctl:address", address);
+        format!("<item><subnetId>{id}</subnetId><state>available</state><tagSet>{tags}</tagSet></item>")
+    };
+    let subnets = item("subnet-1", "Vpc/one/a") + &item("subnet-2", "Vpc/one/b");
+    let world = World::new(move |call| match call.operation.as_str() {
+        "DescribeSubnets" => ok(&call.operation, &format!("<subnetSet>{subnets}</subnetSet>")),
+        _ => ok(&call.operation, ""),
+    })
+    .await;
+    let subjects = ["a", "b", "c"].map(|name| {
+        let mut subject = named(&Subnet, name);
+        subject.marks.address = format!("Vpc/one/{name}");
+        subject
+    });
+    let finds = subjects.iter().map(|subject| Subnet.find(&world.cloud.readers, subject, &Value::Null));
+    let found = futures::future::join_all(finds).await;
+    let ids: Vec<_> = found.into_iter().map(|found| found.unwrap().map(|found| found.id)).collect();
+    assert_eq!(ids, [Some("subnet-1".to_owned()), Some("subnet-2".to_owned()), None]);
+    assert_eq!(world.aws.count("DescribeSubnets"), 1);
+}

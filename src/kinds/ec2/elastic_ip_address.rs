@@ -112,8 +112,8 @@ impl Object for ElasticIpAddress {
         compare::object(RULES, subject, desired, observed, None)
     }
 
-    async fn read(reader: &Reader, subject: &Subject, id: &str) -> Read {
-        Ok(reader.address(id).await?.map(|address| observe(subject, &address, of_ec2(address.tags()))))
+    async fn read(reader: &Reader, subject: &Subject, record: &Record) -> Read {
+        Ok(reader.address(&record.id).await?.map(|address| observe(subject, &address, of_ec2(address.tags()))))
     }
 
     async fn find(reader: &Reader, subject: &Subject) -> Read {

@@ -113,8 +113,8 @@ impl Object for InternetGateway {
         compare::object(RULES, subject, desired, observed, None)
     }
 
-    async fn read(reader: &Reader, subject: &Subject, id: &str) -> Read {
-        Ok(reader.internet_gateway(id).await?.map(|gateway| observe(subject, &gateway, of_ec2(gateway.tags()))))
+    async fn read(reader: &Reader, subject: &Subject, record: &Record) -> Read {
+        Ok(reader.internet_gateway(&record.id).await?.map(|gateway| observe(subject, &gateway, of_ec2(gateway.tags()))))
     }
 
     async fn find(reader: &Reader, subject: &Subject) -> Read {

@@ -60,8 +60,18 @@ trait Object: Send + Sync {
     /// The differences that matter.
     fn differences(subject: &Subject, desired: &Value, observed: &Observed) -> Vec<FieldChange>;
 
-    /// The object with this id.
-    fn read(reader: &Reader, subject: &Subject, id: &str) -> impl Future<Output = Read> + Send;
+    /// The object of a record.
+    fn read(reader: &Reader, subject: &Subject, record: &Record) -> impl Future<Output = Read> + Send;
+
+    /// See [`Kind::watch`].
+    fn watch(reader: &Reader, subject: &Subject, record: &Record) -> impl Future<Output = Read> + Send {
+        Self::read(reader, subject, record)
+    }
+
+    /// See [`Kind::glance`].
+    fn glance(reader: &Reader, subject: &Subject, record: &Record) -> impl Future<Output = Read> + Send {
+        Self::watch(reader, subject, record)
+    }
 
     /// The object with our marks.
     fn find(reader: &Reader, subject: &Subject) -> impl Future<Output = Read> + Send;
@@ -146,11 +156,26 @@ impl<T: Object> Kind for T {
     }
 
     fn find<'a>(&'a self, readers: &'a Readers, subject: &'a Subject, _desired: &'a Value) -> BoxFuture<'a, Read> {
-        Box::pin(T::find(&readers.ec2, subject))
+        Box::pin(async move {
+            // Without a lineage nothing can bear our marks.
+            if subject.marks.lineage.is_empty() { Ok(None) } else { T::find(&readers.ec2, subject).await }
+        })
     }
 
     fn read<'a>(&'a self, readers: &'a Readers, subject: &'a Subject, record: &'a Record) -> BoxFuture<'a, Read> {
-        Box::pin(T::read(&readers.ec2, subject, &record.id))
+        Box::pin(T::read(&readers.ec2, subject, record))
+    }
+
+    fn watch<'a>(&'a self, readers: &'a Readers, subject: &'a Subject, record: &'a Record) -> BoxFuture<'a, Read> {
+        Box::pin(T::watch(&readers.ec2, subject, record))
+    }
+
+    fn glance<'a>(&'a self, readers: &'a Readers, subject: &'a Subject, record: &'a Record) -> BoxFuture<'a, Read> {
+        Box::pin(T::glance(&readers.ec2, subject, record))
+    }
+
+    fn is_read_together(&self) -> bool {
+        true
     }
 
     fn create<'a>(

@@ -176,8 +176,8 @@ impl Object for NatGateway {
         compare::object(RULES, subject, desired, observed, None)
     }
 
-    async fn read(reader: &Reader, subject: &Subject, id: &str) -> Read {
-        let gateway = reader.nat_gateway(id).await?;
+    async fn read(reader: &Reader, subject: &Subject, record: &Record) -> Read {
+        let gateway = reader.nat_gateway(&record.id).await?;
         let there = gateway.filter(|gateway| gateway.state() != Some(&NatGatewayState::Deleted));
         Ok(there.map(|gateway| observe(subject, &gateway, of_ec2(gateway.tags()))))
     }

@@ -201,8 +201,8 @@ impl Object for RouteTable {
         compare::object(RULES, subject, &without_local(desired), observed, None)
     }
 
-    async fn read(reader: &Reader, subject: &Subject, id: &str) -> Read {
-        Ok(reader.route_table(id).await?.map(|table| observe(subject, &table, of_ec2(table.tags()))))
+    async fn read(reader: &Reader, subject: &Subject, record: &Record) -> Read {
+        Ok(reader.route_table(&record.id).await?.map(|table| observe(subject, &table, of_ec2(table.tags()))))
     }
 
     async fn find(reader: &Reader, subject: &Subject) -> Read {

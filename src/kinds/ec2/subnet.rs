@@ -287,8 +287,14 @@ impl Object for Subnet {
         compare::object(RULES, subject, desired, observed, None)
     }
 
-    async fn read(reader: &Reader, subject: &Subject, id: &str) -> Read {
-        complete(reader, subject, reader.subnet(id).await?).await
+    async fn read(reader: &Reader, subject: &Subject, record: &Record) -> Read {
+        // Both at one time: that of a subnet which is not there is nobody's.
+        let (subnet, own) = tokio::try_join!(reader.subnet(&record.id), own(reader, &record.id))?;
+        Ok(subnet.map(|subnet| observe(subject, &subnet, own.as_ref(), of_ec2(subnet.tags()))))
+    }
+
+    async fn glance(reader: &Reader, subject: &Subject, record: &Record) -> Read {
+        Ok(reader.subnet(&record.id).await?.map(|subnet| observe(subject, &subnet, None, of_ec2(subnet.tags()))))
     }
 
     async fn find(reader: &Reader, subject: &Subject) -> Read {

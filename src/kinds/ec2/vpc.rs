@@ -92,6 +92,7 @@ struct Attributes {
 /// Those of a VPC that was just made.
 const NEW: Attributes = Attributes { support: true, hostnames: false, metrics: false };
 
+/// They are asked for one by one.
 async fn attributes(reader: &Reader, id: &str) -> Result<Attributes, CallError> {
     let input = |name| DescribeVpcAttributeInputBuilder::default().vpc_id(id).attribute(name);
     let ask = |name| Box::pin(reader.describe_vpc_attribute(input(name)));
@@ -105,6 +106,16 @@ async fn attributes(reader: &Reader, id: &str) -> Result<Attributes, CallError> 
         hostnames: hostnames.enable_dns_hostnames.and_then(|attribute| attribute.value).unwrap_or(NEW.hostnames),
         metrics: metrics.enable_network_address_usage_metrics.and_then(|attribute| attribute.value).unwrap_or(NEW.metrics),
     })
+}
+
+/// Those of a VPC whose attributes were all set, or never touched.
+fn applied(record: &Record) -> Attributes {
+    let on = |path: &str, new| at(&record.applied, path).as_bool().unwrap_or(new);
+    Attributes {
+        support: on("spec.enableDNSSupport", NEW.support),
+        hostnames: on("spec.enableDNSHostnames", NEW.hostnames),
+        metrics: on("spec.enableNetworkAddressUsageMetrics", NEW.metrics),
+    }
 }
 
 /// A VPC with its attributes. `None` when it went away between the calls.
@@ -261,8 +272,13 @@ impl Object for Vpc {
         changes
     }
 
-    async fn read(reader: &Reader, subject: &Subject, id: &str) -> Read {
-        complete(reader, subject, reader.vpc(id).await?).await
+    async fn read(reader: &Reader, subject: &Subject, record: &Record) -> Read {
+        complete(reader, subject, reader.vpc(&record.id).await?).await
+    }
+
+    async fn watch(reader: &Reader, subject: &Subject, record: &Record) -> Read {
+        let vpc = reader.vpc(&record.id).await?;
+        Ok(vpc.map(|vpc| observe(subject, &vpc, applied(record), of_ec2(vpc.tags()))))
     }
 
     async fn find(reader: &Reader, subject: &Subject) -> Read {

@@ -77,14 +77,25 @@ fn cluster_of(cluster: &crate::argocd::Cluster, subject: &Subject) -> Option<Clu
 }
 
 async fn read(readers: &Readers, subject: &Subject, record: &Record) -> Result<Option<Observed>, CallError> {
-    let clusters = listing::reader(readers.argocd.as_ref())?.list_clusters().await?;
-    let Some(cluster) = listing::of_server(&clusters, &record.id)? else { return Ok(None) };
     let server = record.applied["stringData"]["server"].as_str().unwrap_or(&record.id);
-    let target = match ClusterArn::parse(server) {
-        Some(arn) => target::read(&readers.eks, subject, &arn).await?,
-        None => None,
+    let target = async {
+        match ClusterArn::parse(server) {
+            Some(arn) => target::read(&readers.eks, subject, &arn).await,
+            None => Ok(None),
+        }
     };
-    Ok(Some(state::observed(cluster, server, target.as_ref())))
+    // The cluster first: whoever else reads it now shares the call.
+    let (target, clusters) = tokio::join!(target, listing::reader(readers.argocd.as_ref())?.list_clusters());
+    let clusters = clusters?;
+    let Some(cluster) = listing::of_server(&clusters, &record.id)? else { return Ok(None) };
+    Ok(Some(state::observed(cluster, server, target?.as_ref())))
+}
+
+/// The same without the cluster.
+async fn glance(readers: &Readers, record: &Record) -> Result<Option<Observed>, CallError> {
+    let clusters = listing::reader(readers.argocd.as_ref())?.list_clusters().await?;
+    let server = record.applied["stringData"]["server"].as_str().unwrap_or(&record.id);
+    Ok(listing::of_server(&clusters, &record.id)?.map(|cluster| state::observed(cluster, server, None)))
 }
 
 /// What of this Secret is not carried out.
@@ -135,6 +146,15 @@ impl Kind for Registration {
         record: &'a Record,
     ) -> BoxFuture<'a, Result<Option<Observed>, CallError>> {
         Box::pin(read(readers, subject, record))
+    }
+
+    fn glance<'a>(
+        &'a self,
+        readers: &'a Readers,
+        _subject: &'a Subject,
+        record: &'a Record,
+    ) -> BoxFuture<'a, Result<Option<Observed>, CallError>> {
+        Box::pin(glance(readers, record))
     }
 
     fn create<'a>(

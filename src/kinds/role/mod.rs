@@ -14,7 +14,7 @@ use super::compare::{self, Absent, How, Rule, at};
 use super::kind::{Cloud, FieldChange, Kind, Observed, Readers, StepError, Subject, Typical};
 use super::policy_document;
 use super::recorder::Recorder;
-use super::shared::{configure, create, only_known};
+use super::shared::{as_wanted, configure, create, only_known};
 use super::values::{Checker, Wrong, iam_arn, iam_path, name};
 use crate::aws::error::CallError;
 use crate::graph::catalog::{Field, ImpossibleValue, KindDescription, Production, Reference, ReferenceTarget, Step};
@@ -137,6 +137,15 @@ impl Kind for Role {
         Box::pin(read::role(&readers.iam, subject, &record.id))
     }
 
+    fn glance<'a>(
+        &'a self,
+        readers: &'a Readers,
+        subject: &'a Subject,
+        record: &'a Record,
+    ) -> BoxFuture<'a, Result<Option<Observed>, CallError>> {
+        Box::pin(read::bare_role(&readers.iam, subject, &record.id))
+    }
+
     fn create<'a>(
         &'a self,
         cloud: &'a Cloud,
@@ -156,6 +165,10 @@ impl Kind for Role {
         observed: &'a Observed,
     ) -> BoxFuture<'a, Result<(), StepError>> {
         Box::pin(steps::configure(&cloud.writers.iam, recorder, subject, desired, observed))
+    }
+
+    fn configured(&self, subject: &Subject, desired: &Value, observed: &Observed) -> Option<Observed> {
+        Some(as_wanted(&with_settings(subject, desired), observed))
     }
 
     fn delete<'a>(

@@ -36,6 +36,16 @@ pub(super) async fn role(iam: &Reader, subject: &Subject, name: &str) -> Result<
     }))
 }
 
+/// The role of a name with its tags, without its policies.
+pub(super) async fn bare_role(iam: &Reader, subject: &Subject, name: &str) -> Result<Option<Observed>, CallError> {
+    let Some(answer) = present(iam.get_role(GetRoleInputBuilder::default().role_name(name)).await)? else {
+        return Ok(None);
+    };
+    let role = answer.role.ok_or_else(|| empty_answer("iam", "GetRole"))?;
+    let tags = present(tags(iam, &role).await)?;
+    Ok(tags.map(|tags| observed(subject, &role, &spec_of(&role), tags)))
+}
+
 /// The ARNs of the managed policies that are attached.
 pub(super) async fn attached_policies(iam: &Reader, name: &str) -> Result<Vec<String>, CallError> {
     let policies = pages(|marker| async {
@@ -79,7 +89,7 @@ async fn tags(iam: &Reader, role: &Role) -> Result<BTreeMap<String, String>, Cal
     Ok(of_iam(&tags.await?))
 }
 
-fn spec_of(role: &Role) -> RoleSpec {
+pub(super) fn spec_of(role: &Role) -> RoleSpec {
     let boundary = role.permissions_boundary.as_ref();
     RoleSpec {
         name: Some(role.role_name.clone()),

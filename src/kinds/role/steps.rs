@@ -23,6 +23,9 @@ use aws_sdk_iam::operation::update_assume_role_policy::builders::UpdateAssumeRol
 use aws_sdk_iam::operation::update_role::builders::UpdateRoleInputBuilder;
 use serde_json::Value;
 
+/// How long a session of a role lasts at most, where nobody says otherwise: seconds.
+const ONE_HOUR: i32 = 3600;
+
 /// `CreateRole`, with path, boundary and tags in the call.
 pub(super) async fn create(
     iam: &Writer,
@@ -52,8 +55,16 @@ pub(super) async fn create(
     };
     let created = |role: &aws_sdk_iam::types::Role| Created { id: role.role_name.clone(), status: read::status(subject, role) };
     let (role, record) = recorder.create(call, make, created).await?;
-    // What IAM accepted is there; its policies are not yet.
-    let there = RoleSpec { policies: None, inline_policies: None, ..wanted };
+    // What IAM accepted is there; its policies are not yet. What was not asked for has IAM's default.
+    let told = read::spec_of(&role);
+    let there = RoleSpec {
+        description: wanted.description.or(told.description),
+        max_session_duration: wanted.max_session_duration.or(told.max_session_duration).or(Some(ONE_HOUR)),
+        path: wanted.path.or(told.path),
+        policies: None,
+        inline_policies: None,
+        ..wanted
+    };
     Ok((record, read::observed(subject, &role, &there, tags)))
 }
 

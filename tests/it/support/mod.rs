@@ -4,6 +4,7 @@ pub(crate) mod aws;
 pub(crate) mod calls;
 pub(crate) mod emulator;
 pub(crate) mod golden;
+pub(crate) mod measured;
 pub(crate) mod proxy;
 pub(crate) mod world;
 
