@@ -184,6 +184,9 @@ pub struct Common {
     /// Whether to colour; otherwise auto [env: FLEETCTL_COLOR, NO_COLOR]
     #[arg(long, value_name = "WHEN", global = true)]
     pub color: Option<ColorChoice>,
+    /// Which Argo CD clusters are registered with; otherwise auto [env: FLEETCTL_ARGOCD]
+    #[arg(long, value_name = "KIND", global = true)]
+    pub argocd: Option<ArgoCdKind>,
     /// File with settings; otherwise ./fleetctl.yaml if it is there [env: FLEETCTL_CONFIG]
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
@@ -200,6 +203,19 @@ pub enum OutputFormat {
     Text,
     /// For programs: one object, or one event a line for apply and destroy
     Json,
+}
+
+/// Which Argo CD clusters are registered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ArgoCdKind {
+    /// None: registrations are left out on purpose
+    None,
+    /// The one in ARGOCD_SERVER; its version tells which kind it is
+    Auto,
+    /// The capability that EKS hosts
+    Hosted,
+    /// Argo CD itself
+    SelfManaged,
 }
 
 /// Whether to colour.
@@ -327,6 +343,15 @@ mod tests {
                   - auto:   On a terminal, unless NO_COLOR is set
                   - always: Always
                   - never:  Never
+
+              --argocd <KIND>
+                  Which Argo CD clusters are registered with; otherwise auto [env: FLEETCTL_ARGOCD]
+
+                  Possible values:
+                  - none:         None: registrations are left out on purpose
+                  - auto:         The one in ARGOCD_SERVER; its version tells which kind it is
+                  - hosted:       The capability that EKS hosts
+                  - self-managed: Argo CD itself
 
               --config <FILE>
                   File with settings; otherwise ./fleetctl.yaml if it is there [env: FLEETCTL_CONFIG]
