@@ -125,6 +125,26 @@ pub struct Destroy {
     /// Namespace of the instances that KIND/NAME names, where there are several
     #[arg(short = 'n', long, value_name = "NAMESPACE")]
     pub namespace: Option<String>,
+    /// Before anything goes, switch off the labels by which Argo CD puts Applications on the clusters, and wait until
+    /// they are gone
+    #[arg(long)]
+    pub drain: bool,
+    /// How long that may take; after it nothing is destroyed. Otherwise 600
+    #[arg(long, value_name = "SECONDS", requires = "drain")]
+    pub drain_timeout: Option<String>,
+    /// Set this label too when draining, beside `enable_…` and `workloads`, which become `false`; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", requires = "drain", value_parser = label)]
+    pub drain_label: Vec<(String, String)>,
+    /// Confirm that the cluster of the registration at this address goes although Applications live on it; may be
+    /// repeated. On a terminal it is asked for
+    #[arg(long, value_name = "ADDRESS")]
+    pub confirm: Vec<String>,
+}
+
+/// `KEY=VALUE`.
+fn label(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("a label is written KEY=VALUE")?;
+    if key.is_empty() { Err("a label needs a key".to_owned()) } else { Ok((key.to_owned(), value.to_owned())) }
 }
 
 /// `status`.
@@ -463,6 +483,21 @@ mod tests {
 
           -n, --namespace <NAMESPACE>
                   Namespace of the instances that KIND/NAME names, where there are several
+
+              --drain
+                  Before anything goes, switch off the labels by which Argo CD puts Applications on the
+                  clusters, and wait until they are gone
+
+              --drain-timeout <SECONDS>
+                  How long that may take; after it nothing is destroyed. Otherwise 600
+
+              --drain-label <KEY=VALUE>
+                  Set this label too when draining, beside `enable_…` and `workloads`, which become `false`;
+                  may be repeated
+
+              --confirm <ADDRESS>
+                  Confirm that the cluster of the registration at this address goes although Applications
+                  live on it; may be repeated. On a terminal it is asked for
 
           -h, --help
                   Print help (see a summary with '-h')

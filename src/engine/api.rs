@@ -3,9 +3,11 @@
 pub use super::apply::Apply;
 use super::apply::open;
 pub use super::destroy::Destroy;
+pub use super::drain::Drain;
 use super::events::Events;
 use super::place::{expand_all, place_all};
 use super::plan::Plan;
+use super::preflight;
 use super::report::{EngineError, InstanceStatus};
 use super::status;
 use super::work::Work;
@@ -93,7 +95,9 @@ impl Engine {
     pub async fn plan(&self, work: &Work) -> Result<Plan, EngineError> {
         let state = session::read(self.store.as_ref(), &work.key()).await?;
         let site = super::apply::Site::new(self, work).await?;
-        Ok(site.plan(work, state.as_ref()).await?.planned.plan)
+        let mut sighting = site.plan(work, state.as_ref()).await?;
+        sighting.planned.plan.warnings = preflight::warnings(work, &sighting).await;
+        Ok(sighting.planned.plan)
     }
 
     /// Takes the lock, resolves what an earlier run left open, reads, and plans. Mutates nothing.
@@ -101,9 +105,10 @@ impl Engine {
         Box::pin(open(self, work)).await
     }
 
-    /// The same for destroy, from the state alone. `None` if there is no state of that key.
-    pub async fn open_destroy(&self, key: &InstanceKey) -> Result<Option<Destroy>, EngineError> {
-        super::destroy::open(self, key).await
+    /// The same for destroy, from the state alone. `None` if there is no state of that key. With `drain`, what lives on a
+    /// cluster by Argo CD's doing is removed first.
+    pub async fn open_destroy(&self, key: &InstanceKey, drain: Option<Drain>) -> Result<Option<Destroy>, EngineError> {
+        super::destroy::open(self, key, drain).await
     }
 
     /// What is recorded of every instance for which anything was ever done, without any call; and what is wrong with the states that cannot be read.

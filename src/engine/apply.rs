@@ -58,8 +58,8 @@ pub(super) async fn open(engine: &Engine, work: Work) -> Result<Apply, EngineErr
     let context = context(engine, &session.journal(), &Stop::default());
     site.resolve_all(&context).await?;
     let state = session.journal().snapshot();
-    let sighting = site.plan(&work, Some(&state)).await?;
-    super::preflight::check(&work, &sighting).await?;
+    let mut sighting = site.plan(&work, Some(&state)).await?;
+    sighting.planned.plan.warnings = super::preflight::check(&work, &sighting).await?;
     Ok(Apply { engine: engine.clone(), work, session, sighting })
 }
 

@@ -2,8 +2,9 @@
 
 use super::api::Engine;
 use super::apply::{Site, context};
-use super::plan::{Action, Change, Header, Plan, Summary, Target};
-use super::removal::{self, Doomed};
+use super::drain::{self, Drain};
+use super::plan::{Action, Applications, Change, Header, Plan, Summary, Target};
+use super::removal::{self, Doomed, Ended};
 use super::report::{EngineError, Failure, RunReport};
 use super::run::end;
 use super::stop::Stop;
@@ -21,11 +22,12 @@ pub struct Destroy {
     engine: Engine,
     session: Session,
     doomed: Vec<Doomed>,
+    drain: Option<Drain>,
     plan: Plan,
 }
 
 /// Takes the lock, resolves what an earlier run left open, and plans. `None` if there is no state of that key.
-pub(super) async fn open(engine: &Engine, key: &InstanceKey) -> Result<Option<Destroy>, EngineError> {
+pub(super) async fn open(engine: &Engine, key: &InstanceKey, drain: Option<Drain>) -> Result<Option<Destroy>, EngineError> {
     let Some(state) = session::read(engine.store.as_ref(), key).await? else { return Ok(None) };
     let site = Site::of(engine, key.clone()).await?;
     // Before the lock: every account is verified.
@@ -40,8 +42,9 @@ pub(super) async fn open(engine: &Engine, key: &InstanceKey) -> Result<Option<De
         doomed.push(site.doomed(site.recorded_item(record, &state.lineage).await?, record.clone()));
     }
     removal::sort(&mut doomed);
-    let plan = plan(site.caller(), &state, &doomed);
-    Ok(Some(Destroy { engine: engine.clone(), session, doomed, plan }))
+    let applications = drain::look(&doomed, drain.is_some()).await;
+    let plan = plan(site.caller(), &state, &doomed, applications);
+    Ok(Some(Destroy { engine: engine.clone(), session, doomed, drain, plan }))
 }
 
 impl Destroy {
@@ -50,16 +53,23 @@ impl Destroy {
         &self.plan
     }
 
-    /// Does it, then looks whether anything is left.
-    pub async fn run(self, stop: &Stop) -> Result<RunReport, EngineError> {
+    /// Does it, then looks whether anything is left. `confirmed` are the registrations on whose clusters Applications may
+    /// live on. Errors mean that nothing was changed.
+    pub async fn run(self, confirmed: &[String], stop: &Stop) -> Result<RunReport, EngineError> {
         let started = Instant::now();
         let context = context(&self.engine, &self.session.journal(), stop);
-        let looked_at: Vec<_> = self.doomed.iter().map(|doomed| (doomed.item.clone(), doomed.record.clone())).collect();
-        let mut removed = removal::remove_all(&context, self.doomed, self.engine.settings.parallelism).await;
-        let gone: BTreeSet<&Address> = removed.done.iter().map(|done| &done.address).collect();
-        let leftovers = looked_at.iter().filter(|(_, record)| gone.contains(&record.address)).map(left_behind);
-        let leftovers: Vec<Failure> = futures::future::join_all(leftovers).await.into_iter().flatten().collect();
-        removed.failed.extend(leftovers);
+        let kept = match &self.drain {
+            Some(how) => drain::drain_all(&context, &self.doomed, how).await,
+            // Since the plan was made some may have come.
+            None => {
+                drain::refuse(drain::unconfirmed(&self.doomed, confirmed).await)?;
+                (Vec::new(), false)
+            }
+        };
+        let removed = match kept {
+            (failed, false) if failed.is_empty() => remove(&context, self.doomed, self.engine.settings.parallelism).await,
+            (failed, _) => not_drained(self.doomed, failed),
+        };
         let state = if removed.failed.is_empty() && removed.not_reached.is_empty() { "DELETED" } else { "DELETING" };
         let mut report = RunReport {
             instance: self.plan.header.instance.clone(),
@@ -77,6 +87,24 @@ impl Destroy {
     }
 }
 
+/// Removes everything, and looks whether anything is left.
+async fn remove(context: &super::context::Context, doomed: Vec<Doomed>, parallelism: usize) -> Ended {
+    let looked_at: Vec<_> = doomed.iter().map(|doomed| (doomed.item.clone(), doomed.record.clone())).collect();
+    let mut removed = removal::remove_all(context, doomed, parallelism).await;
+    let gone: BTreeSet<&Address> = removed.done.iter().map(|done| &done.address).collect();
+    let leftovers = looked_at.iter().filter(|(_, record)| gone.contains(&record.address)).map(left_behind);
+    let leftovers: Vec<Failure> = futures::future::join_all(leftovers).await.into_iter().flatten().collect();
+    removed.failed.extend(leftovers);
+    removed
+}
+
+/// Nothing was removed, because of what could not be drained, or because the run was stopped before it was.
+fn not_drained(mut doomed: Vec<Doomed>, failed: Vec<Failure>) -> Ended {
+    doomed.retain(|one| !failed.iter().any(|failure| failure.address == one.record.address));
+    let reason = if failed.is_empty() { "the run was interrupted" } else { drain::NOT_DRAINED };
+    Ended { failed, ..removal::postponed(doomed, reason) }
+}
+
 /// Something that carries our marks although its record is gone: a second copy that nobody recorded.
 async fn left_behind((item, record): &(super::context::Item, Record)) -> Option<Failure> {
     let failure = |reason: String| Failure { address: record.address.clone(), kind: item.kind_name().to_owned(), reason };
@@ -89,8 +117,9 @@ async fn left_behind((item, record): &(super::context::Item, Record)) -> Option<
     }
 }
 
-fn plan(caller: &str, state: &StateFile, doomed: &[Doomed]) -> Plan {
-    let changes: Vec<Change> = doomed.iter().map(change).collect();
+fn plan(caller: &str, state: &StateFile, doomed: &[Doomed], applications: Vec<Applications>) -> Plan {
+    let mut changes: Vec<Change> = doomed.iter().map(change).collect();
+    drain::tell(&applications, &mut changes);
     let targets: BTreeSet<Target> = doomed
         .iter()
         .map(|doomed| Target {
@@ -109,7 +138,15 @@ fn plan(caller: &str, state: &StateFile, doomed: &[Doomed]) -> Plan {
         lineage: state.lineage.clone(),
         serial: state.serial,
     };
-    Plan { header, summary: Summary::of(&changes), changes, not_carried_out: Vec::new(), open_calls: Vec::new() }
+    Plan {
+        header,
+        summary: Summary::of(&changes),
+        changes,
+        not_carried_out: Vec::new(),
+        open_calls: Vec::new(),
+        applications,
+        warnings: Vec::new(),
+    }
 }
 
 fn change(doomed: &Doomed) -> Change {

@@ -117,7 +117,15 @@ pub fn plan(input: PlanInput<'_>) -> Planned {
     follow_clusters(input.work, &mut changes);
     let superseded = orphans::settle(&input, &excluded, &evaluation, &mut changes);
     let summary = Summary::of(&changes);
-    let plan = Plan { header: input.header, changes, not_carried_out, summary, open_calls: input.open_calls };
+    let plan = Plan {
+        header: input.header,
+        changes,
+        not_carried_out,
+        summary,
+        open_calls: input.open_calls,
+        applications: Vec::new(),
+        warnings: Vec::new(),
+    };
     Planned { plan, evaluation, observations, superseded }
 }
 

@@ -7,6 +7,8 @@
 //! told from others by annotations with our marks, and are listed and chosen by server before anything is written, because
 //! Argo CD would make a second one of the same server without a word.
 
+pub mod bridge;
+pub mod drain;
 mod listing;
 mod secret;
 mod state;

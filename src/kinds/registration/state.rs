@@ -100,7 +100,8 @@ pub(super) fn differences(subject: &Subject, desired: &Value, observed: &Observe
 
 fn text(desired: &Value, observed: &Observed, key: &str) -> Option<FieldChange> {
     let (after, before) = (&desired["stringData"][key], &observed.spec["stringData"][key]);
-    (after.is_string() && before.is_string() && after != before).then(|| in_place(format!("stringData.{key}"), before.clone(), after.clone()))
+    (after.is_string() && before.is_string() && after != before)
+        .then(|| in_place(format!("stringData.{key}"), before.clone(), after.clone()))
 }
 
 fn by_key(path: &str, wanted: &Map, observed: &Value) -> Vec<FieldChange> {

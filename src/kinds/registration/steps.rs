@@ -17,15 +17,15 @@ use std::time::Duration;
 const READ_BACK: (u32, Duration) = (5, Duration::from_secs(1));
 
 /// Argo CD, and whose registration it is about.
-struct ArgoCd<'a> {
+pub(super) struct ArgoCd<'a> {
     reader: &'a Reader,
-    writer: &'a Writer,
+    pub(super) writer: &'a Writer,
     recorder: &'a Recorder,
     subject: &'a Subject,
 }
 
 impl<'a> ArgoCd<'a> {
-    fn of(cloud: &'a Cloud, recorder: &'a Recorder, subject: &'a Subject) -> Result<Self, StepError> {
+    pub(super) fn of(cloud: &'a Cloud, recorder: &'a Recorder, subject: &'a Subject) -> Result<Self, StepError> {
         match (&cloud.readers.argocd, &cloud.writers.argocd) {
             (Some(reader), Some(writer)) => Ok(Self { reader, writer, recorder, subject }),
             _ => Err(StepError::Refused(not_configured("CreateCluster"))),
@@ -33,11 +33,11 @@ impl<'a> ArgoCd<'a> {
     }
 
     /// How long it may be refused by a cluster whose access entry is not effective yet.
-    fn patience(&self) -> Duration {
+    pub(super) fn patience(&self) -> Duration {
         self.reader.registering().patience
     }
 
-    async fn list(&self) -> Result<Vec<Cluster>, StepError> {
+    pub(super) async fn list(&self) -> Result<Vec<Cluster>, StepError> {
         self.reader.list_clusters().await.map_err(StepError::Refused)
     }
 }
@@ -73,7 +73,8 @@ pub(super) async fn create(
     Ok((record, observed(&found, &arn.arn, Some(&target))))
 }
 
-fn refused(error: impl Into<CallError>) -> StepError {
+/// A refusal of Argo CD's, or of our own.
+pub(super) fn refused(error: impl Into<CallError>) -> StepError {
     StepError::Refused(error.into())
 }
 
