@@ -58,17 +58,17 @@ impl Destroy {
     pub async fn run(self, confirmed: &[String], stop: &Stop) -> Result<RunReport, EngineError> {
         let started = Instant::now();
         let context = context(&self.engine, &self.session.journal(), stop);
-        let kept = match &self.drain {
-            Some(how) => drain::drain_all(&context, &self.doomed, how).await,
+        let (kept, stopped) = if let Some(how) = &self.drain {
+            drain::drain_all(&context, &self.doomed, how).await
+        } else {
             // Since the plan was made some may have come.
-            None => {
-                drain::refuse(drain::unconfirmed(&self.doomed, confirmed).await)?;
-                (Vec::new(), false)
-            }
+            drain::refuse(drain::unconfirmed(&self.doomed, confirmed).await)?;
+            (Vec::new(), false)
         };
-        let removed = match kept {
-            (failed, false) if failed.is_empty() => remove(&context, self.doomed, self.engine.settings.parallelism).await,
-            (failed, _) => not_drained(self.doomed, failed),
+        let removed = if kept.is_empty() && !stopped {
+            remove(&context, self.doomed, self.engine.settings.parallelism).await
+        } else {
+            not_drained(self.doomed, kept)
         };
         let state = if removed.failed.is_empty() && removed.not_reached.is_empty() { "DELETED" } else { "DELETING" };
         let mut report = RunReport {

@@ -63,7 +63,8 @@ fn drain(arguments: &Destroy) -> Result<Option<Drain>, CliError> {
 /// What lives on the clusters, as part of the question.
 fn living(plans: &[&Plan]) -> String {
     let found = plans.iter().flat_map(|plan| &plan.applications).filter(|found| found.count != Some(0));
-    found.map(|found| format!(" {}: {found}.", found.address)).collect()
+    let texts: Vec<String> = found.map(|found| format!(" {}: {found}.", found.address)).collect();
+    texts.concat()
 }
 
 /// What is recorded. A state that cannot be read does not keep others from being destroyed.

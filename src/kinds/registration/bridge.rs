@@ -1,4 +1,4 @@
-//! The labels and annotations that `ApplicationSets` of the GitOps Bridge read, as AWS's example has them.
+//! The labels and annotations that `ApplicationSets` of the `GitOps` Bridge read, as AWS's example has them.
 
 use crate::graph::expression::Segment;
 use crate::graph::tree::Tree;
@@ -51,6 +51,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    #[expect(clippy::needless_pass_by_value, reason = "written where it is used")]
     fn missing(labels: Value, annotations: Value) -> Vec<String> {
         missing_keys(&Tree::Known(json!({"metadata": {"labels": labels, "annotations": annotations}})))
     }

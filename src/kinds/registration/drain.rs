@@ -7,7 +7,7 @@ use crate::argocd::Cluster;
 use crate::aws::error::{CallError, ErrorClass};
 use crate::kinds::kind::{Cloud, Readers, StepError, Subject};
 use crate::kinds::recorder::Recorder;
-use crate::kinds::shared::{change, fault};
+use crate::kinds::shared::change;
 use crate::state::file::Record;
 use std::collections::BTreeMap;
 
@@ -83,15 +83,15 @@ pub async fn switch_off(
     match recorder.call(change(subject, "UpdateCluster", &there.server).patience(argocd.patience()), make).await {
         Ok(_) => Ok(changed),
         Err(StepError::Refused(error)) if error.class == ErrorClass::NotFound => Ok(Vec::new()),
-        Err(StepError::Refused(error)) => Err(StepError::Refused(cannot_switch(error))),
+        Err(StepError::Refused(error)) => Err(StepError::Refused(cannot_switch(&error))),
         Err(error) => Err(error),
     }
 }
 
 /// Argo CD asks the cluster before it changes a label, so those of a cluster that is out of reach stay as they are.
-fn cannot_switch(error: CallError) -> CallError {
+fn cannot_switch(error: &CallError) -> CallError {
     let message = format!("its labels could not be switched off: {}", error.message);
-    CallError { message, ..fault("argocd", error.operation, &error.code, String::new()) }
+    CallError { message, ..error.clone() }
 }
 
 fn switched(labels: &BTreeMap<String, String>, more: &BTreeMap<String, String>) -> BTreeMap<String, String> {

@@ -46,11 +46,12 @@ impl From<Conflict> for CallError {
 
 /// The cluster of a server. Two of one server are a conflict: which of them Argo CD uses is arbitrary.
 pub(super) fn of_server<'a>(clusters: &'a [Cluster], server: &str) -> Result<Option<&'a Cluster>, Conflict> {
-    only(clusters.iter().filter(|cluster| trimmed(&cluster.server) == trimmed(server)).collect())
+    let found: Vec<&Cluster> = clusters.iter().filter(|cluster| trimmed(&cluster.server) == trimmed(server)).collect();
+    only(&found)
 }
 
-fn only(found: Vec<&Cluster>) -> Result<Option<&Cluster>, Conflict> {
-    match found.as_slice() {
+fn only<'a>(found: &[&'a Cluster]) -> Result<Option<&'a Cluster>, Conflict> {
+    match found {
         [] => Ok(None),
         [only] => Ok(Some(only)),
         several => {
@@ -84,7 +85,7 @@ pub(super) fn choose<'a>(
     if let Some(useless) = clusters.iter().find(|cluster| target.is_some_and(|target| is_useless(cluster, target))) {
         return Err(useless_server(useless, &found));
     }
-    let found = only(found)?;
+    let found = only(&found)?;
     let elsewhere: Vec<&Cluster> = clusters.iter().filter(|cluster| cluster.name == name && !is_target(cluster)).collect();
     match (found, elsewhere.as_slice()) {
         (found, []) => Ok(found),
@@ -113,7 +114,8 @@ pub(super) fn recorded<'a>(
     if let Some(found) = of_server(clusters, server)? {
         return Ok(Some(found));
     }
-    only(clusters.iter().filter(|cluster| cluster.name == name && is_ours(cluster, marks)).collect())
+    let ours: Vec<&Cluster> = clusters.iter().filter(|cluster| cluster.name == name && is_ours(cluster, marks)).collect();
+    only(&ours)
 }
 
 /// Whether a cluster of Argo CD's is this one. The hosted Argo CD may have changed its server: it is told by what its

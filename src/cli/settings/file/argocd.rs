@@ -62,8 +62,12 @@ impl Reader {
                 "serverForm" => file.server_form = self.parsed("serverForm", value, parse_server_form),
                 "patience" => file.patience = self.parsed("patience", value, parse_duration),
                 "profile" => file.profile = self.text("profile", value),
-                "roleArn" => file.role = self.role(file.role.take(), "roleArn", value, check_role_arn, AccessRole::Arn),
-                "roleName" => file.role = self.role(file.role.take(), "roleName", value, check_role_name, AccessRole::Name),
+                "roleArn" | "roleName" => {
+                    if file.role.is_some() {
+                        self.problem("setting-value", "`argocd` has both `roleName` and `roleArn`: keep one", &key.location);
+                    }
+                    file.role = self.role(&key.text, value);
+                }
                 _ => {
                     self.unknown_key(key, &KEYS);
                     continue;
@@ -76,19 +80,11 @@ impl Reader {
         file
     }
 
-    fn role(
-        &mut self,
-        before: Option<Located<AccessRole>>,
-        name: &str,
-        node: &Node,
-        check: fn(&str) -> Result<(), String>,
-        role: fn(String) -> AccessRole,
-    ) -> Option<Located<AccessRole>> {
-        if before.is_some() {
-            self.problem("setting-value", "`argocd` has both `roleName` and `roleArn`: keep one", &node.location);
-        }
-        let text = self.checked(name, node, check)?;
-        Some(Located { value: role(text.value), location: text.location })
+    fn role(&mut self, name: &str, node: &Node) -> Option<Located<AccessRole>> {
+        let is_arn = name == "roleArn";
+        let Located { value, location } = self.checked(name, node, if is_arn { check_role_arn } else { check_role_name })?;
+        let value = if is_arn { AccessRole::Arn(value) } else { AccessRole::Name(value) };
+        Some(Located { value, location })
     }
 
     /// Settings that mean nothing to the Argo CD that is named.
