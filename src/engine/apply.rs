@@ -6,7 +6,7 @@ use super::context::{Context, Item};
 use super::look::Patience;
 use super::plan::{Action, Header, Plan, Target};
 use super::planner::{self, PlaceFacts, PlanInput, Planned, Seen};
-use super::refresh::{Wanted, refresh, refresh_orphans};
+use super::refresh::{Wanted, look_again, refresh, refresh_orphans};
 use super::removal::Doomed;
 use super::report::{EngineError, RunReport};
 use super::resolve::resolve;
@@ -225,7 +225,8 @@ impl Site {
         let window = self.engine.settings.visibility_window;
         let mut doomed = self.orphaned(work, state, &lineage).await?;
         let patience = Patience { window, stop: &Stop::default(), events: &self.engine.events };
-        let (seen, orphans) = tokio::try_join!(refresh(&wanted, patience), refresh_orphans(&doomed, patience))?;
+        let (mut seen, orphans) = tokio::try_join!(refresh(&wanted, patience), refresh_orphans(&doomed, patience))?;
+        look_again(work, &wanted, &mut seen).await?;
         let facts = self.facts(work).await?;
         let input = PlanInput {
             work,

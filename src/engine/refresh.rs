@@ -2,11 +2,14 @@
 
 use super::context::Item;
 use super::look::{Patience, look_until_sure};
-use super::planner::{Orphan, Seen};
+use super::planner::{Orphan, Seen, observations};
 use super::removal::Doomed;
 use super::report::EngineError;
+use super::work::Work;
 use crate::aws::error::CallError;
+use crate::graph::evaluation::evaluate;
 use crate::graph::expansion::NodeIndex;
+use crate::kinds::catalog::KindCatalog;
 use crate::kinds::kind::Subject;
 use crate::state::file::Record;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -53,6 +56,29 @@ async fn see(wanted: &Wanted, patience: Patience<'_>) -> Result<(NodeIndex, Seen
     let seen =
         Seen { subject: subject.clone(), record: wanted.record.clone(), observed, unreachable: wanted.unreachable.clone() };
     Ok((wanted.index, seen))
+}
+
+/// Looks again for registrations that are not recorded, once the cluster that they are for is known: they are told by its
+/// ARN, and until then by their name alone.
+pub(super) async fn look_again(work: &Work, wanted: &[Wanted], seen: &mut BTreeMap<NodeIndex, Seen>) -> Result<(), EngineError> {
+    let is_open = |one: &&Wanted| one.item.subject.identity.is_secret() && one.record.is_none() && one.unreachable.is_none();
+    let open: Vec<&Wanted> = wanted.iter().filter(is_open).collect();
+    if open.is_empty() {
+        return Ok(());
+    }
+    let evaluation = evaluate(&work.graph, &observations(work, seen), &KindCatalog);
+    for one in open {
+        let desired = evaluation.node(one.index).desired.known_part();
+        if desired == one.desired {
+            continue;
+        }
+        let Item { kind, cloud, .. } = &one.item;
+        let found = kind.find(&cloud.readers, &searched(one), &desired).await.map_err(EngineError::of_read)?;
+        if let Some(seen) = seen.get_mut(&one.index) {
+            seen.observed = found;
+        }
+    }
+    Ok(())
 }
 
 /// Kinds without names are found by their tags; an empty lineage tells them that there is nothing to search for.

@@ -63,7 +63,8 @@ fn a_deviation_is_noticed() {
         assert_ne!(*place, other);
         *place = other;
         let file = folder.path().join(format!("{id}.jsonl"));
-        std::fs::write(&file, exchanges.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+        let written: Vec<String> = exchanges.iter().map(ToString::to_string).collect();
+        std::fs::write(&file, written.join("\n")).unwrap();
         let output = replay(&file);
         let shown = String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(1), "{id}: {shown}");

@@ -62,7 +62,7 @@ fn drained_applications_go_before_anything_else() {
         assert!(reason.contains(part), "{part}: {reason}");
     }
     assert_eq!((report["done"].as_array().unwrap().len(), report["failed"].as_array().unwrap().len()), (0, 1));
-    assert_eq!(report["notReached"].as_array().unwrap().len(), 20);
+    assert_eq!(report["notReached"].as_array().unwrap().len(), 21);
     assert_eq!(world.aws.mutating(), []);
     assert_eq!((&labels(&world)["enable_external_secrets"], &labels(&world)["tenant"]), (&json!("false"), &json!("tenant1")));
     let events: Vec<Value> = late.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

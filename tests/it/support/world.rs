@@ -205,6 +205,11 @@ impl World {
         Emulator::shared().request_at(&self.double_url, reqwest::Method::GET, "/_double/clusters", None)
     }
 
+    /// Where the Argo CD double itself listens, without the proxy: `127.0.0.1:8080`.
+    pub(crate) fn argocd_itself(&self) -> &str {
+        self.double_url.trim_start_matches("http://")
+    }
+
     /// Tells the Argo CD double something: `settings`, `faults`, `secrets`, `applicationSets`.
     pub(crate) fn tell_argocd(&self, what: &str, body: &Value) {
         Emulator::shared().request_at(&self.double_url, reqwest::Method::POST, &format!("/_double/{what}"), Some(body));
