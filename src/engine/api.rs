@@ -97,6 +97,7 @@ impl Engine {
         let site = super::apply::Site::new(self, work).await?;
         let mut sighting = site.plan(work, state.as_ref()).await?;
         sighting.planned.plan.warnings = preflight::warnings(work, &sighting).await;
+        sighting.tell_what_lives().await;
         Ok(sighting.planned.plan)
     }
 

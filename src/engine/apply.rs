@@ -3,6 +3,7 @@
 use super::api::{ArgoCd, Engine};
 use super::clouds;
 use super::context::{Context, Item};
+use super::drain;
 use super::look::Patience;
 use super::plan::{Action, Header, Plan, Target};
 use super::planner::{self, PlaceFacts, PlanInput, Planned, Seen};
@@ -50,6 +51,22 @@ pub(super) struct Sighting {
     doomed: Vec<Doomed>,
 }
 
+impl Sighting {
+    /// Says what lives on clusters whose registration leaves Argo CD.
+    pub(super) async fn tell_what_lives(&mut self) {
+        let plan = &mut self.planned.plan;
+        let leaves = |one: &&Doomed| {
+            plan.changes.iter().any(|change| change.address == one.record.address && change.action == Action::Delete)
+        };
+        let mut applications = Vec::new();
+        for one in self.doomed.iter().filter(|one| one.record.identity.is_secret() && one.unreachable.is_none()).filter(leaves) {
+            applications.extend(drain::look_at(&one.item, &one.record, false).await);
+        }
+        drain::tell(&applications, &mut plan.changes);
+        plan.applications = applications;
+    }
+}
+
 /// Takes the lock, resolves what an earlier run left open, reads, and plans.
 pub(super) async fn open(engine: &Engine, work: Work) -> Result<Apply, EngineError> {
     // Before the lock: whoever cannot reach the accounts leaves no trace.
@@ -60,6 +77,7 @@ pub(super) async fn open(engine: &Engine, work: Work) -> Result<Apply, EngineErr
     let state = session.journal().snapshot();
     let mut sighting = site.plan(&work, Some(&state)).await?;
     sighting.planned.plan.warnings = super::preflight::check(&work, &sighting).await?;
+    sighting.tell_what_lives().await;
     Ok(Apply { engine: engine.clone(), work, session, sighting })
 }
 

@@ -1,7 +1,7 @@
 //! Applications that live on a cluster that is to go: how many there are, and removing them first. When a registration goes
 //! before them, Argo CD lets go of them, and what they made in AWS (load balancers, volumes) stays behind.
 
-use super::context::{Context, Trouble};
+use super::context::{Context, Item, Trouble};
 use super::events::StepName;
 use super::look::passes;
 use super::pace::jittered_pause;
@@ -10,7 +10,8 @@ use super::removal::Doomed;
 use super::report::{EngineError, Failure};
 use super::run::trouble;
 use crate::aws::error::CallError;
-use crate::kinds::registration::drain;
+use crate::kinds::registration::drain::{self, Living};
+use crate::state::file::Record;
 use futures::future::join_all;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,35 +40,29 @@ fn registrations(doomed: &[Doomed]) -> impl Iterator<Item = &Doomed> {
 
 /// What lives on the clusters whose registrations go.
 pub(super) async fn look(doomed: &[Doomed], drained: bool) -> Vec<Applications> {
-    let asked = registrations(doomed).map(|one| async move {
-        let found = drain::list(&one.item.cloud.readers, &one.item.subject, &one.record).await;
-        let address = one.record.address.clone();
-        let unknown = |cluster: String, reason: String| Applications {
-            address: address.clone(),
-            cluster,
-            count: None,
-            names: Vec::new(),
-            reason: Some(reason),
-            drained,
-        };
-        match found {
-            // It is not registered any more: nothing is there.
-            Ok(None) => None,
-            Ok(Some(living)) if living.count.is_none() => {
-                Some(unknown(living.cluster, "Argo CD has not counted them yet".to_owned()))
-            }
-            Ok(Some(living)) => Some(Applications {
-                address,
-                cluster: living.cluster,
-                count: living.count,
-                names: living.names,
-                reason: None,
-                drained,
-            }),
-            Err(error) => Some(unknown(String::new(), format!("Argo CD could not be asked: {error}"))),
-        }
-    });
+    let asked = registrations(doomed).map(|one| look_at(&one.item, &one.record, drained));
     join_all(asked).await.into_iter().flatten().collect()
+}
+
+/// What lives on the cluster of a registration. `None`: it is not registered, so nothing is there.
+pub(super) async fn look_at(item: &Item, record: &Record, drained: bool) -> Option<Applications> {
+    let address = record.address.clone();
+    let unknown = |cluster, reason| Applications {
+        address: address.clone(),
+        cluster,
+        count: None,
+        names: Vec::new(),
+        reason: Some(reason),
+        drained,
+    };
+    match drain::list(&item.cloud.readers, &item.subject, record).await {
+        Ok(None) => None,
+        Ok(Some(Living { cluster, count: None, .. })) => Some(unknown(cluster, "Argo CD has not counted them yet".to_owned())),
+        Ok(Some(Living { cluster, count, names })) => {
+            Some(Applications { address, cluster, count, names, reason: None, drained })
+        }
+        Err(error) => Some(unknown(String::new(), format!("Argo CD could not be asked: {error}"))),
+    }
 }
 
 /// Says beside a registration what lives on its cluster; what would stay behind has to be confirmed by name.
@@ -79,7 +74,7 @@ pub(super) fn tell(applications: &[Applications], changes: &mut [Change]) {
             Some(0) => continue,
             _ if found.drained => Some(format!("{found}; they are removed first")),
             Some(_) => Some(format!(
-                "{found}; what they made in AWS (load balancers, volumes) would stay behind: --drain removes them first"
+                "{found}; what they made in AWS (load balancers, volumes) would stay behind: `destroy --drain` removes them first"
             )),
             None => Some(found.to_string()),
         };

@@ -121,3 +121,40 @@ fn an_argo_cd_that_cannot_be_asked_keeps_the_cluster() {
         assert_eq!(world.aws.mutating(), []);
     }
 }
+
+/// The same inside an apply that takes the registration out of the graph.
+#[test]
+fn a_registration_that_leaves_the_graph_says_what_it_leaves_behind() {
+    let world = inhabited(&json!([{"name": "addon", "selector": {"enable_external_secrets": "true"}}]));
+    let shipped = crate::support::emulator::repository().join("graphs");
+    for file in ["vpc.yaml", "eks-cluster-basic.yaml", "eks-cluster.yaml"] {
+        let text = std::fs::read_to_string(shipped.join(file)).unwrap();
+        world.write(&format!("without/{file}"), &without_registration(&text));
+    }
+    let address = address(&world);
+    let graphs = world.folder.path().join("without");
+    let arguments = ["apply", "cluster.yaml", "--yes", "--graphs", graphs.to_str().unwrap()];
+    let asked = world.fleetctl(&arguments).expect(4);
+    assert!(asked.stdout.contains("1 Application lives on workload-cluster1"), "{}", asked.stdout);
+    assert!(asked.stderr.contains(&format!("--confirm {address}")), "{}", asked.stderr);
+    assert_eq!(world.argocd.mutating(), []);
+}
+
+/// A definition without its Secret: the item of `resources` that begins with `- id: argocdSecret`.
+fn without_registration(text: &str) -> String {
+    let mut kept = Vec::new();
+    let mut dropped = None;
+    for line in text.lines() {
+        let indent = line.len() - line.trim_start().len();
+        if dropped.is_some_and(|at| !line.trim().is_empty() && indent <= at) {
+            dropped = None;
+        }
+        if line.trim() == "- id: argocdSecret" {
+            dropped = Some(indent);
+        }
+        if dropped.is_none() {
+            kept.push(line);
+        }
+    }
+    kept.join("\n") + "\n"
+}
