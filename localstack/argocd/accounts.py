@@ -29,6 +29,7 @@ class Account:
     actions: tuple[str, ...]
     objects: str = "*"
     password: str | None = None
+    sees_applications: bool = False
 
     @property
     def name(self) -> str:
@@ -41,8 +42,8 @@ class Account:
 EVERYTHING = ("get", "create", "update", "delete")
 
 ACCOUNTS = {
-    "admin": Account("admin:login", EVERYTHING, password="admin"),
-    "fleet": Account("fleet:apiKey", EVERYTHING, password="fleet"),
+    "admin": Account("admin:login", EVERYTHING, password="admin", sees_applications=True),
+    "fleet": Account("fleet:apiKey", EVERYTHING, password="fleet", sees_applications=True),
     "creator": Account("creator:apiKey", ("get", "create")),
     "nobody": Account("nobody:apiKey", ()),
     "role-team-a": Account("proj:team-a:ci", EVERYTHING, "team-a/*"),

@@ -8,7 +8,7 @@ import threading
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-READING = ("version", "list", "get", "userinfo", "can-i", "account", "unknown")
+READING = ("version", "list", "get", "applications", "userinfo", "can-i", "account", "unknown")
 SECRET = ("password", "bearertoken", "token", "keydata", "certdata", "env")
 
 

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Replays recorded exchanges against the double, and says where it answers differently.
 
-    replay.py [FILE] [--group GROUP]...
+    replay.py [FILE] [--group GROUP]... [--swagger FILE]
 
 The exchanges were recorded from a real argocd-server. Within a group they are replayed in order from an empty server.
-Compared are the status, the content type and the body, but for times and for the texts of errors.
+Compared are the status, the content type and the body, but for times; of the texts of errors, the phrases by which clients
+tell them apart. With --swagger the names of all fields and query keys have to be those of Argo CD's own description, but
+for the exchanges that are about other names.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from argocd.swagger import Interface  # noqa: E402 (from beside this file, however it is started)
+
 RECORDED = HERE.parent.parent / "tests" / "conformance" / "argocd-exchanges.jsonl"
 
 # The stub takes whatever looks like a certificate.
@@ -39,6 +44,27 @@ BEHAVIOURS = {
     "another CA": "badca",
     "never answers": "hang",
 }
+
+# By these phrases clients tell Argo CD's own refusals from those of a cluster, and what passes from what does not.
+PHRASES = (
+    "invalid session",
+    "no session information",
+    "Invalid username or password",
+    "permission denied",
+    "server version",
+    "getting credentials",
+    "the server has asked for the client to provide credentials",
+    "REST config",
+    "failed to create discovery client",
+    "x509:",
+    "PEM block",
+    "error setting cluster info in cache",
+    "existing cluster spec is different",
+    "is invalid: metadata",
+)
+
+# Exchanges that are about names which Argo CD does not know.
+OTHER_NAMES = frozenset({"u-misspelt-query-is-full-put"})
 
 
 @dataclass
@@ -64,6 +90,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", type=Path, default=RECORDED)
     parser.add_argument("--group", action="append", help="only this group; may be given several times")
+    parser.add_argument("--swagger", type=Path, help="Argo CD's description of its interface")
     options = parser.parse_args()
     lines = [json.loads(line) for line in options.file.read_text().splitlines() if line.strip()]
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -73,9 +100,12 @@ def main() -> int:
     unknown = set(options.group or ()) - set(groups)
     if unknown:
         parser.error(f"no such group: {', '.join(sorted(unknown))}")
+    interface = Interface(options.swagger) if options.swagger else None
     with _double() as double:
-        results = [_replay_group(double, name, group) for name, group in groups.items()]
-    return 0 if all(results) else 1
+        results = [_replay_group(double, name, group, interface) for name, group in groups.items()]
+    right, exchanges = (sum(column) for column in zip(*results, strict=True))
+    print(f"all: {right} of {exchanges}{', names of fields checked' if interface else ''}")
+    return 0 if right == exchanges > 0 else 1
 
 
 @contextmanager
@@ -95,9 +125,12 @@ def _double() -> Iterator[Double]:
             process.wait()
 
 
-def _replay_group(double: Double, name: str, lines: list[dict[str, Any]]) -> bool:
+def _replay_group(
+    double: Double, name: str, lines: list[dict[str, Any]], interface: Interface | None
+) -> tuple[int, int]:
+    """How many exchanges of a group were answered as recorded, and how many there are."""
     double.own("DELETE", "clusters")
-    as_recorded = {"inCluster": False, "redis": True, "awsCredentials": True, "targets": {}, "tickSeconds": None}
+    as_recorded = {"inCluster": False, "redis": True, "awsCredentials": True, "targets": {}, "tickSeconds": None, "tls": False}
     double.own("POST", "settings", as_recorded)
     targets: dict[str, str] = {}
     exchanges = right = 0
@@ -105,15 +138,13 @@ def _replay_group(double: Double, name: str, lines: list[dict[str, Any]]) -> boo
         if "setup" in line:
             _set_up(double, line, targets)
             continue
-        if "<host>" in json.dumps(line["response"]):
-            continue  # the redirect from HTTP to HTTPS: the double has no TLS
         exchanges += 1
-        difference = _replay(double, line)
+        difference = _replay(double, line, interface)
         right += difference is None
         if difference:
             print(f"mismatch {line['id']}: {difference}")
     print(f"{name}: {right} of {exchanges}")
-    return right == exchanges
+    return right, exchanges
 
 
 def _set_up(double: Double, line: dict[str, Any], targets: dict[str, str]) -> None:
@@ -142,9 +173,10 @@ def _set_up(double: Double, line: dict[str, Any], targets: dict[str, str]) -> No
 _FOREIGN: dict[str, Any] = {}  # the foreign Secret that later lines make anew
 
 
-def _replay(double: Double, line: dict[str, Any]) -> str | None:
+def _replay(double: Double, line: dict[str, Any], interface: Interface | None) -> str | None:
     given = line.get("given", "")
-    double.own("POST", "settings", {"awsCredentials": "without usable AWS credentials" not in given})
+    without_credentials, tls = "without usable AWS credentials" in given, "started with TLS" in given
+    double.own("POST", "settings", {"awsCredentials": not without_credentials, "tls": tls})
     request = _filled(line["request"], double)
     call = (request["method"], request["path"], request["headers"], request["body"])
     if "at once" in given:  # one of the losers of several calls: any of ours will do
@@ -152,14 +184,29 @@ def _replay(double: Double, line: dict[str, Any]) -> str | None:
             answers = [future.result() for future in [pool.submit(double.call, *call) for _ in range(PARALLEL)]]
         differences = [_difference(answer, line, double) for answer in answers]
         return None if None in differences else differences[0]
-    return _difference(double.call(*call), line, double)
+    answer = double.call(*call)
+    return _difference(answer, line, double) or (interface and _other_names(interface, line, request, answer))
+
+
+def _other_names(
+    interface: Interface, line: dict[str, Any], request: dict[str, Any], answer: tuple[int, dict[str, str], Any]
+) -> str | None:
+    """Names of fields that Argo CD's own description does not know."""
+    method, path, status = request["method"], request["path"], answer[0]
+    unknown = interface.unknown_in_request(method, path, request["body"])
+    if bool(unknown) != (line["id"] in OTHER_NAMES):
+        return f"the request has unknown names: {', '.join(unknown) or 'none, although it should'}"
+    if answer[1].get("content-type") != "application/json":
+        return None
+    unknown = interface.unknown_in_response(method, path, status, json.loads(answer[2]))
+    return f"the answer has unknown names: {', '.join(unknown)}" if unknown else None
 
 
 def _filled(value: Any, double: Double) -> Any:
     text = json.dumps(value)
     for name, token in double.tokens.items():
         text = text.replace(f"<token:{name}>", token)
-    return json.loads(text.replace("<caData>", CA_DATA))
+    return json.loads(text.replace("<caData>", CA_DATA).replace("<host>", f"127.0.0.1:{double.port}"))
 
 
 def _difference(answer: tuple[int, dict[str, str], Any], line: dict[str, Any], double: Double) -> str | None:
@@ -169,7 +216,7 @@ def _difference(answer: tuple[int, dict[str, str], Any], line: dict[str, Any], d
         return f"status {status}, not {expected['status']}: {text[:300]}"
     if headers.get("content-type") != expected["content_type"]:
         return f"content type {headers.get('content-type')}, not {expected['content_type']}"
-    if "location" in expected and headers.get("location") != expected["location"]:
+    if "location" in expected and headers.get("location") != _filled(expected["location"], double):
         return f"location {headers.get('location')}, not {expected['location']}"
     body = json.loads(text) if expected["content_type"] == "application/json" else text
     if _comparable(body) != _comparable(_filled(expected["body"], double)):
@@ -178,10 +225,11 @@ def _difference(answer: tuple[int, dict[str, str], Any], line: dict[str, Any], d
 
 
 def _comparable(body: Any) -> Any:
-    """Without what changes from run to run: times, the order of lists, and the texts of errors."""
+    """Without what changes from run to run: times, the order of lists, and all but the telling phrases of errors."""
     if isinstance(body, dict):
         if set(body) == {"error", "code", "message"}:
-            return {"code": body["code"], "same": body["error"] == body["message"]}
+            phrases = [phrase for phrase in PHRASES if phrase in body["message"]]
+            return {"code": body["code"], "same": body["error"] == body["message"], "phrases": phrases}
         return {key: "<time>" if _is_time(key, value) else _comparable(value) for key, value in body.items()}
     if isinstance(body, list):
         return sorted((_comparable(item) for item in body), key=json.dumps)

@@ -41,6 +41,8 @@ def find(method: str, path: str, query: str) -> Route:
         parts = tuple(unquote(path.removeprefix(f"{PREFIX}/account/can-i/")).split("/", 2))
         if len(parts) == 3:
             return _by_method(method, {"GET": Route("can-i", parts)})
+    if path == f"{PREFIX}/applications":
+        return _by_method(method, {"GET": Route("applications")})
     if path == f"{PREFIX}/clusters":
         return _by_method(method, {"GET": Route("list"), "POST": Route("create")})
     if path.startswith(f"{PREFIX}/clusters/"):

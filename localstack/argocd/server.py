@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 
 from . import accounts, routes
 from .accounts import Session
+from .applications import ApplicationSet
 from .calls import Call, CallLog
 from .clusters import Cluster, decode, write_only_paths
 from .errors import NilPointer, Refused, invalid
@@ -23,6 +24,7 @@ from .store import Settings, Store
 from .targets import Targets
 
 VERSION = "v3.5.1"
+HOSTED_VERSION = "v3.2.7+eks-1"
 JSON = "application/json"
 
 Query = dict[str, list[str]]
@@ -84,6 +86,8 @@ class Handler(BaseHTTPRequestHandler):
     def _argocd(self, path: str, query: str, content: bytes) -> None:
         double = self.server.double
         try:
+            if double.settings.tls:
+                raise self._to_https()
             route = routes.find(self.command, path, query)
         except NoRoute as miss:
             call = double.calls.begin(self.command, self.path, "unknown", None)
@@ -98,6 +102,12 @@ class Handler(BaseHTTPRequestHandler):
         if status == 200 and self._fault(call, AFTER):
             return
         self._answer(status, content_type, reply)
+
+    def _to_https(self) -> NoRoute:
+        """What a server with TLS answers over plain HTTP."""
+        location = f"https://{self.headers.get('Host')}{self.path}"
+        body = f'<a href="{location}">Temporary Redirect</a>.\n\n'
+        return NoRoute(307, body, "text/html; charset=utf-8", {"Location": location})
 
     def _carry_out(self, call: Call, route: Route, query: Query, content: bytes) -> tuple[int, str, bytes]:
         # Exactly this content type, without parameters, and also where there is no body.
@@ -115,7 +125,7 @@ class Handler(BaseHTTPRequestHandler):
         clusters = self.server.double.clusters
         match route.operation:
             case "version":
-                return {"Version": VERSION}
+                return {"Version": HOSTED_VERSION if self.server.double.settings.hosted else VERSION}
             case "session":
                 given = _parsed(content)
                 return {"token": accounts.login(given.get("username", ""), given.get("password", ""))}
@@ -129,6 +139,8 @@ class Handler(BaseHTTPRequestHandler):
             case "list":
                 server, name = _first(query, "server"), _first(query, "name")
                 return clusters.list_clusters(self._session(call), server, name)
+            case "applications":
+                return clusters.applications(self._session(call))
             case "create":
                 upsert = _boolean(query, "upsert")
                 body = self._cluster(call, content)
@@ -208,6 +220,13 @@ class Handler(BaseHTTPRequestHandler):
                     if self.command == "DELETE":
                         double.store.clear()
                     return 200, [_raw(secret) for secret in double.store.all()]
+                case ("GET", "applications"):
+                    names = [application.name for application in double.store.applications()]
+                    return 200, {"applications": names, "leaked": double.store.sets.leaked()}
+                case ("POST", "applicationSets"):
+                    sets = [ApplicationSet.from_json(each) for each in _parsed(content) or []]
+                    double.store.sets.replace(sets)
+                    return 200, {}
                 case ("POST", "secrets"):
                     return 200, self._foreign_secret(_parsed(content))
                 case ("GET" | "POST", "settings"):

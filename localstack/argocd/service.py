@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .accounts import Session
+from .applications import message
 from .clusters import (
     REFRESH,
     UPDATABLE,
@@ -42,7 +43,7 @@ class ClusterService:
         found = [secret.read() for secret in self._store.clusters()]
         visible = [cluster for cluster in found if session.account.may("get", cluster.rbac_object)]
         items = [self._reply(cluster) for cluster in visible]
-        if self._settings.inCluster and session.account.may("get", IN_CLUSTER):
+        if self._has_in_cluster() and session.account.may("get", IN_CLUSTER):
             items += [] if any(item["server"] == IN_CLUSTER for item in items) else [self._in_cluster()]
         if server or name:
             wanted = [i for i in items if server in (None, "", i["server"]) and name in (None, "", i["name"])]
@@ -57,9 +58,12 @@ class ClusterService:
                 f"sub: {session.account.name}, iat: {rfc3339(session.issued)}",
             )
         cluster.annotations.pop(REFRESH, None)
+        if self._settings.hosted:
+            _check_hosted(cluster)
         _check_rest_config(cluster, "error getting REST config")
         version = self._dial(cluster, "error getting server version")
         self._refuse_in_cluster(cluster)
+        cluster.server = self._named_by_host(cluster.server)
         name = secret_name(cluster.server)
         check_metadata(name, cluster.labels, cluster.annotations)
         created = self._store.create(name, cluster)
@@ -76,8 +80,22 @@ class ClusterService:
         self._store.write_info(created.cluster.server, version)
         return self._reply(created.read())
 
+    def applications(self, session: Session) -> dict[str, Any]:
+        """The Applications that the caller may see; an account that may see none gets an empty list."""
+        visible = self._store.applications() if session.account.sees_applications else []
+        return {"metadata": {}, "items": [message(application) for application in visible] or None}
+
+    def _has_in_cluster(self) -> bool:
+        """The Argo CD that EKS hosts has no cluster of its own."""
+        return self._settings.inCluster and not self._settings.hosted
+
+    def _named_by_host(self, server: str) -> str:
+        """What a hosted Argo CD makes of an ARN. Whether the real one changes it is not published."""
+        changed = self._settings.hostedServer if self._settings.hosted and server.startswith("arn:") else None
+        return changed or server
+
     def get(self, session: Session, identifier: Identifier) -> dict[str, Any]:
-        if not identifier.is_name and identifier.value == IN_CLUSTER and self._settings.inCluster:
+        if not identifier.is_name and identifier.value == IN_CLUSTER and self._has_in_cluster():
             if self._store.by_server(IN_CLUSTER) is None and session.account.may("get", IN_CLUSTER):
                 return self._in_cluster()
         return self._reply(self._find(session, identifier, "get")[0].read())
@@ -94,7 +112,7 @@ class ClusterService:
         return self._write(stored, wanted)
 
     def delete(self, session: Session, identifier: Identifier) -> dict[str, Any]:
-        implicit = self._settings.inCluster and identifier.value == IN_CLUSTER
+        implicit = self._has_in_cluster() and identifier.value == IN_CLUSTER
         if implicit and self._store.by_server(IN_CLUSTER) is None:
             raise Refused(Code.NOT_FOUND, f'cluster "{IN_CLUSTER}" not found')
         found = self._find(session, identifier, "delete")
@@ -184,6 +202,16 @@ class ClusterService:
         return {"server": IN_CLUSTER, "name": "in-cluster", "config": config, **state}
 
 
+def _check_hosted(cluster: Cluster) -> None:
+    """What the guide of the hosted Argo CD asks for: a project, an EKS cluster, and no certificate beside an ARN."""
+    if not cluster.project:
+        raise invalid("a cluster belongs to exactly one project")
+    if cluster.server == IN_CLUSTER:
+        raise invalid(f"{IN_CLUSTER} is not supported")
+    if cluster.server.startswith("arn:") and cluster.config.get("tlsClientConfig", {}).get("caData"):
+        raise invalid("a cluster that is named by its ARN takes no certificate authority")
+
+
 def _with_fields(stored: Cluster, body: Cluster, fields: list[str]) -> Cluster:
     """The stored cluster with some fields from the body. A refresh that was asked for survives."""
     refresh = stored.annotations.get(REFRESH)
@@ -206,8 +234,19 @@ def _state(info: Info | None) -> dict[str, Any]:
     return {
         "connectionState": connection,
         **version,
-        "info": {"connectionState": connection, **version, "cacheInfo": {}, "applicationsCount": 0},
+        "info": {
+            "connectionState": connection,
+            **version,
+            "cacheInfo": _cache_info(info),
+            "applicationsCount": info.applications if info else 0,
+        },
     }
+
+
+def _cache_info(info: Info | None) -> dict[str, Any]:
+    if info is None or info.synced is None:
+        return {}
+    return {"lastCacheSyncTime": rfc3339(info.synced), "resourcesCount": "1", "apisCount": "1"}
 
 
 def _check_rest_config(cluster: Cluster, prefix: str) -> None:

@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from .applications import Application, Applications
 from .clusters import MANAGED_BY, MANAGED_BY_ARGOCD, REFRESH, SECRET_TYPE, SYSTEM_ANNOTATIONS, Cluster, as_stored
 from .errors import Code, Refused
 
@@ -42,6 +43,8 @@ class Info:
     message: str
     version: str
     attempted: float
+    applications: int = 0
+    synced: float | None = None  # when the application controller last looked through the cluster
 
 
 @dataclass
@@ -54,6 +57,9 @@ class Settings:
     tickSeconds: float | None = 15.0  # noqa: N815
     infoSeconds: float = 600.0  # noqa: N815
     awsCredentials: bool = True  # noqa: N815
+    hosted: bool = False  # the Argo CD that EKS hosts: clusters are named by ARN
+    hostedServer: str | None = None  # noqa: N815 (what a hosted one makes of an ARN that it is given as server)
+    tls: bool = False  # called over plain HTTP, it redirects
     strict: bool = False  # refuse keys that Argo CD ignores
     targets: dict[str, str] = field(default_factory=dict)  # the stub's behaviour by server
 
@@ -68,6 +74,7 @@ class Store:
         self._info: dict[str, Info] = {}
         self._revisions = itertools.count(1)
         self._skipped_seconds = 0.0
+        self.sets = Applications()
 
     def now(self) -> float:
         return time.time() + self._skipped_seconds
@@ -133,6 +140,7 @@ class Store:
         with self._lock:
             self._secrets.clear()
             self._info.clear()
+        self.sets.clear()
 
     def all(self) -> list[Secret]:
         with self._lock:
@@ -146,9 +154,20 @@ class Store:
         self._info[server] = Info("Successful", "", version, self.now())
 
     def control(self) -> None:
-        """The application controller looks at every cluster, and finds no Application."""
+        """The application controller looks at every cluster."""
         for server, info in list(self._info.items()):
-            self._info[server] = Info("Unknown", NOT_MONITORED, "", max(info.attempted, self.now()))
+            self._info[server] = self._counted(server, max(info.attempted, self.now()))
+
+    def applications(self) -> list[Application]:
+        """All Applications that there are now."""
+        return self.sets.look([secret.read() for secret in self.clusters()], self.now())
+
+    def _counted(self, server: str, moment: float) -> Info:
+        """What the application controller finds: without an Application it does not watch a cluster."""
+        count = sum(application.server == server for application in self.applications())
+        if count == 0:
+            return Info("Unknown", NOT_MONITORED, "", moment)
+        return Info("Successful", "", "v1.34.0", moment, count, moment)
 
     def info(self, server: str) -> Info | None:
         """The information on a cluster, as old as it is by now."""
@@ -157,7 +176,7 @@ class Store:
             return None
         age, tick = self.now() - info.attempted, self.settings.tickSeconds
         if tick is not None and age >= tick:
-            return Info("Unknown", NOT_MONITORED, "", self.now())
+            return self._counted(server, self.now())
         return None if age >= self.settings.infoSeconds else info
 
     def _put(self, name: str, cluster: Cluster) -> Secret:

@@ -24,10 +24,10 @@ class Targets(Protocol):
     def version(self, cluster: Cluster) -> str: ...
 
 
-def dial_checks(cluster: Cluster) -> None:
+def dial_checks(cluster: Cluster, settings: Settings) -> None:
     """What goes wrong before anything is sent."""
     server = cluster.server
-    if server.startswith("arn:"):
+    if server.startswith("arn:") and not settings.hosted:
         head, _, _ = server.partition("/")
         bad_port = head.removeprefix("arn")
         message = f'failed to create discovery client: parse "http://{server}": invalid port "{bad_port}" after host'
@@ -45,8 +45,8 @@ class EmulatorTargets:
         self._settings = settings
 
     def version(self, cluster: Cluster) -> str:
-        dial_checks(cluster)
-        target = self._find(cluster.server)
+        dial_checks(cluster, self._settings)
+        target = self._find(self._dialled(cluster))
         if target is None:
             host = urlsplit(cluster.server).hostname
             raise _unreachable(cluster.server, f"dial tcp: lookup {host}: no such host")
@@ -55,6 +55,11 @@ class EmulatorTargets:
         self._check_certificate(cluster, target)
         self._check_identity(cluster, target)
         return f"v{target['version']}.0"
+
+    def _dialled(self, cluster: Cluster) -> str:
+        """A hosted Argo CD finds the cluster by its ARN, whatever it calls the server."""
+        named = str(cluster.config.get("awsAuthConfig", {}).get("clusterName", ""))
+        return named if self._settings.hosted and named.startswith("arn:") else cluster.server
 
     def _find(self, server: str) -> dict[str, Any] | None:
         url = f"{self._emulator}/_fleet/target?endpoint={quote(server, safe='')}"
@@ -69,18 +74,31 @@ class EmulatorTargets:
 
     def _check_certificate(self, cluster: Cluster, target: dict[str, Any]) -> None:
         tls = cluster.config.get("tlsClientConfig", {})
+        by_arn = self._settings.hosted and not tls.get("caData") and not cluster.server.startswith(target["endpoint"])
+        if by_arn:
+            return
         if not tls.get("insecure") and tls.get("caData") != target["certificateAuthority"]:
             message = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
             raise _unreachable(cluster.server, message)
 
     def _check_identity(self, cluster: Cluster, target: dict[str, Any]) -> None:
         aws = cluster.config.get("awsAuthConfig")
+        if self._settings.hosted:
+            self._check_capability(aws, target)
+            return
         if not aws:
             raise _asked_for_credentials()
         role = aws.get("roleARN") or self._role
         if not self._settings.awsCredentials or not role:
             raise _no_credentials(cluster.server)
         if aws.get("clusterName") != target["name"] or role not in target["accessEntries"]:
+            raise _asked_for_credentials()
+
+    def _check_capability(self, aws: dict[str, Any] | None, target: dict[str, Any]) -> None:
+        """A hosted Argo CD has its capability's role, and is told the cluster by its ARN, or not at all."""
+        if aws and (aws.get("clusterName") != target["arn"] or aws.get("roleARN")):
+            raise _asked_for_credentials()
+        if self._role not in target["accessEntries"]:
             raise _asked_for_credentials()
 
 
@@ -91,7 +109,7 @@ class StubTargets:
         self._settings = settings
 
     def version(self, cluster: Cluster) -> str:
-        dial_checks(cluster)
+        dial_checks(cluster, self._settings)
         time.sleep(0.02)  # long enough for calls at the same time to meet
         if cluster.config.get("awsAuthConfig") and not self._settings.awsCredentials:
             raise _no_credentials(cluster.server)

@@ -20,7 +20,9 @@ def argocd(method: str, path: str, body: Any = None) -> Any:
     return call(SERVER + path, method, body, HEADERS)
 
 
-class Registration(AwsTest):
+class ArgoCdTest(AwsTest):
+    """A cluster, and an Argo CD that has none."""
+
     def setUp(self) -> None:
         super().setUp()
         argocd("DELETE", "/_double/clusters")
@@ -48,6 +50,8 @@ class Registration(AwsTest):
         self.assertEqual(caught.exception.code, status)
         self.assertIn(text, caught.exception.read().decode())
 
+
+class Registration(ArgoCdTest):
     def test_a_cluster_is_registered_when_it_lets_argocd_in(self) -> None:
         self.refusal(401, "the server has asked for the client to provide credentials", self.message())
         self.let_in()
@@ -108,6 +112,79 @@ class Registration(AwsTest):
         self.assertEqual([entry["status"] for entry in log], [502, 200, 401])
         self.assertEqual([entry["mutating"] for entry in log], [False, False, True])
         self.assertNotIn("secret", str(log))
+
+
+class Hosted(ArgoCdTest):
+    """The Argo CD that EKS hosts takes a cluster's ARN, and has none of its own."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        argocd("POST", "/_double/settings", {"hosted": True})
+        self.addCleanup(argocd, "POST", "/_double/settings", {"hosted": False, "hostedServer": None})
+        self.arn = self.cluster["arn"]
+
+    def by_arn(self, **more: Any) -> dict[str, Any]:
+        config = {"awsAuthConfig": {"clusterName": self.arn}}
+        return {"server": self.arn, "name": "workload", "project": "default", "config": config} | more
+
+    def test_it_says_so_and_lists_no_cluster_of_its_own(self) -> None:
+        self.assertIn("+eks-", argocd("GET", "/api/version")["Version"])
+        self.assertIsNone(argocd("GET", "/api/v1/clusters")["items"])
+
+    def test_a_cluster_is_registered_by_its_arn_with_or_without_a_configuration(self) -> None:
+        self.refusal(401, "credentials", self.by_arn())
+        self.let_in()
+        for body in (self.by_arn(), self.by_arn(config={})):
+            argocd("DELETE", "/_double/clusters")
+            self.assertEqual(argocd("POST", "/api/v1/clusters", body)["server"], self.arn)
+        argocd("POST", "/_double/settings", {"hostedServer": "https://other"})
+        argocd("DELETE", "/_double/clusters")
+        self.assertEqual(argocd("POST", "/api/v1/clusters", self.by_arn())["server"], "https://other")
+
+    def test_a_cluster_is_registered_as_the_command_line_does_it(self) -> None:
+        self.let_in()
+        message = self.message(awsAuthConfig={"clusterName": self.arn})
+        self.assertEqual(argocd("POST", "/api/v1/clusters", message)["server"], self.cluster["endpoint"])
+
+    def test_a_name_instead_of_the_arn_no_project_or_an_authority_beside_the_arn_are_refused(self) -> None:
+        self.let_in()
+        self.refusal(401, "credentials", self.message())
+        self.refusal(400, "project", self.by_arn(project=""))
+        tls = {"caData": self.cluster["certificateAuthority"]["data"]}
+        self.refusal(400, "authority", self.by_arn(config={"tlsClientConfig": tls}))
+
+    def test_a_self_managed_one_takes_no_arn(self) -> None:
+        self.let_in()
+        argocd("POST", "/_double/settings", {"hosted": False})
+        self.refusal(500, "failed to create discovery client", self.by_arn())
+
+
+class Living(ArgoCdTest):
+    """Applications come and go with the labels of their clusters."""
+
+    def test_they_are_counted_go_when_their_label_does_and_leak_with_their_cluster(self) -> None:
+        self.addCleanup(argocd, "POST", "/_double/applicationSets", [])
+        argocd("POST", "/_double/applicationSets", [{"name": "addon", "selector": {"tenant": "one"}, "goneSeconds": 60}])
+        self.let_in()
+        made = argocd("POST", "/api/v1/clusters", self.message())
+        self.assertEqual(made["info"]["applicationsCount"], 0, "the server does not count")
+        argocd("POST", "/_double/settings", {"control": True})
+        info = argocd("GET", "/api/v1/clusters?name=workload")["items"][0]["info"]
+        self.assertEqual((info["applicationsCount"], info["connectionState"]["status"]), (1, "Successful"))
+        self.assertEqual(self.applications(), ["addon-workload"])
+        path = f"/api/v1/clusters/{quote(self.cluster['endpoint'], safe='')}"
+        argocd("PUT", path + "?updatedFields=labels", {"labels": {"tenant": "two"}})
+        self.assertEqual(self.applications(), ["addon-workload"], "it takes its time")
+        argocd("POST", "/_double/settings", {"skipSeconds": 61})
+        self.assertEqual(self.applications(), [])
+        argocd("PUT", path + "?updatedFields=labels", {"labels": {"tenant": "one"}})
+        self.assertEqual(self.applications(), ["addon-workload"])
+        argocd("DELETE", path)
+        self.assertEqual(argocd("GET", "/_double/applications"), {"applications": [], "leaked": ["addon-workload"]})
+
+    def applications(self) -> list[str]:
+        items = argocd("GET", "/api/v1/applications")["items"] or []
+        return [item["metadata"]["name"] for item in items]
 
 
 class Target(AwsTest):

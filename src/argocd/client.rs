@@ -1,7 +1,9 @@
 //! Requests to Argo CD's REST API.
 
+use super::applications::{APPLICATIONS, ApplicationList};
 use super::cluster::{Cluster, ClusterList, not_updatable};
 use super::errors::Answer;
+use super::product::{Product, Registering};
 use super::settings::{ArgoCdSettings, SettingsError};
 use crate::aws::error::{CallError, ErrorClass, text};
 use crate::aws::redact::redact;
@@ -13,7 +15,9 @@ use reqwest::{Certificate, Method, redirect};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::OnceCell;
 
 /// Argo CD dials the cluster before it answers: up to 60 seconds where it has no AWS identity.
 const TIMEOUT: Duration = Duration::from_secs(100);
@@ -74,6 +78,30 @@ impl Reader {
         }
         let reply: Reply = self.client.read("Version", "/api/version").await?;
         Ok(Version { version: reply.version })
+    }
+
+    /// Which Argo CD it is: what settings say, else what its address or its version tells. Asked once.
+    pub async fn product(&self) -> Result<Product, CallError> {
+        if let Some(product) = self.client.registering.product.or_else(|| Product::of_address(&self.client.base)) {
+            return Ok(product);
+        }
+        let product = self.client.product.get_or_try_init(|| async {
+            let version = self.version().await?;
+            Ok(Product::of_version(&version.version))
+        });
+        product.await.copied()
+    }
+
+    /// What settings say of how clusters are registered.
+    pub fn registering(&self) -> &Registering {
+        &self.client.registering
+    }
+
+    /// Names of the Applications that live on a cluster, as far as the token may see them: a list that it may not see is
+    /// answered like an empty one.
+    pub async fn list_applications(&self, cluster: &Cluster) -> Result<Vec<String>, CallError> {
+        let list: ApplicationList = self.client.read("ListApplications", APPLICATIONS).await?;
+        Ok(list.on(cluster))
     }
 
     /// Whom Argo CD takes the token for.
@@ -172,6 +200,8 @@ struct Client {
     http: reqwest::Client,
     base: String,
     token: SecretString,
+    registering: Registering,
+    product: Arc<OnceCell<Product>>,
 }
 
 impl Client {
@@ -194,7 +224,13 @@ impl Client {
             builder = builder.tls_certs_merge(certificates);
         }
         let http = builder.build().map_err(|error| SettingsError(text(&error)))?;
-        Ok(Self { http, base: settings.base.clone(), token: settings.token.clone() })
+        Ok(Self {
+            http,
+            base: settings.base.clone(),
+            token: settings.token.clone(),
+            registering: settings.registering.clone(),
+            product: Arc::default(),
+        })
     }
 
     /// A read: repeated where the answer is lost or the server is busy.

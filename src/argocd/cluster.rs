@@ -52,6 +52,29 @@ pub struct Info {
     /// How the connection is.
     #[serde(default, deserialize_with = "or_default")]
     pub connection_state: ConnectionState,
+    /// What the application controller keeps of it.
+    #[serde(default, deserialize_with = "or_default")]
+    pub cache_info: CacheInfo,
+}
+
+/// What the application controller keeps of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CacheInfo {
+    /// When it last looked through the cluster; empty if never.
+    #[serde(default, deserialize_with = "or_default")]
+    pub last_cache_sync_time: String,
+}
+
+impl Info {
+    /// How many Applications live on the cluster; `None` if nobody has counted. Argo CD's server itself writes a count of
+    /// zero when a cluster is registered or changed: only the application controller counts, some ten seconds later.
+    pub fn applications(&self) -> Option<u64> {
+        let count = u64::try_from(self.applications_count).unwrap_or_default();
+        let by_server = self.connection_state.status == "Successful" && self.cache_info.last_cache_sync_time.is_empty();
+        let counted = count > 0 || !(by_server || self.connection_state.status.is_empty());
+        counted.then_some(count)
+    }
 }
 
 /// How Argo CD's connection to a cluster is.
@@ -67,7 +90,7 @@ pub struct ConnectionState {
 }
 
 /// Go writes `null` where there is nothing.
-fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
+pub(super) fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
@@ -91,5 +114,23 @@ impl Cluster {
     /// another one.
     pub(super) fn to_be_sent(&self) -> Self {
         Self { server: self.server.trim_end_matches('/').to_owned(), ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_count_that_nobody_made_is_not_zero() {
+        let count = |info: Value| serde_json::from_value::<Info>(info).unwrap().applications();
+        let state = |status: &str| json!({"status": status, "message": "", "attemptedAt": null});
+        assert_eq!(count(json!({"connectionState": state(""), "applicationsCount": 0})), None, "nobody looks at it");
+        assert_eq!(count(json!({"connectionState": state("Successful"), "cacheInfo": {}})), None, "the server's own note");
+        let synced = json!({"lastCacheSyncTime": "2026-11-30T20:00:00Z"});
+        assert_eq!(count(json!({"connectionState": state("Successful"), "cacheInfo": synced})), Some(0));
+        assert_eq!(count(json!({"connectionState": state("Unknown"), "applicationsCount": 0})), Some(0));
+        assert_eq!(count(json!({"connectionState": state("Failed"), "applicationsCount": 2})), Some(2));
     }
 }

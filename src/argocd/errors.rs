@@ -120,13 +120,14 @@ impl Answer<'_> {
 /// What people can do about trouble whose text does not say it.
 fn hinted(class: ErrorClass, message: &str) -> String {
     let hint = if class == ErrorClass::Credentials {
-        "Argo CD does not accept the token in ARGOCD_AUTH_TOKEN: make a new one"
+        "Argo CD does not accept the token in ARGOCD_AUTH_TOKEN: make a new one; of the Argo CD that EKS hosts, an account's \
+         token lasts 12 hours at most, and AWS signatures are not taken instead"
     } else if message.contains("argocd-k8s-auth") {
         "Argo CD has no AWS identity that reaches the cluster: check the role of argocd-server's pods, and roleARN"
     } else if message.contains("asked for the client to provide credentials") {
         "the cluster refuses Argo CD: its access entry is missing or not yet effective, or is for another role"
     } else if message.contains("failed to create discovery client") && message.contains("arn:") {
-        "only the Argo CD of EKS takes an ARN as server"
+        "only the Argo CD that EKS hosts takes an ARN as server: is `argocd: hosted` right?"
     } else {
         return message.to_owned();
     };
@@ -240,6 +241,40 @@ mod tests {
         assert!(error("ListClusters", 404, "404 page not found").message.contains("ARGOCD_SERVER"));
         let redirect = Answer { operation: "ListClusters", status: 307, location: Some("https://host/api"), body: "<a>" };
         assert!(redirect.error().message.contains("--plaintext"), "{}", redirect.error());
+    }
+
+    /// Every kind of refusal, with what it means for a call that dials and for one that does not.
+    #[test]
+    fn each_code_has_its_class() {
+        let text = |message: &str| format!("error getting server version: failed to get server version: {message}");
+        let rows = [
+            (400, 3, "existing cluster spec is different; use upsert flag to force update".to_owned(), Final, Final),
+            (400, 9, "bad request".to_owned(), Final, Final),
+            (401, 16, "no session information".to_owned(), Credentials, Credentials),
+            (401, 16, "invalid session: account fleet does not have token with id x".to_owned(), Credentials, Credentials),
+            (401, 16, text("the server has asked for the client to provide credentials"), NotYet, NotYet),
+            (403, 7, "permission denied".to_owned(), Denied, Denied),
+            (403, 7, "failed to get server version: unknown".to_owned(), NotYet, NotYet),
+            (404, 5, "secrets \"cluster-x\" not found".to_owned(), NotFound, NotFound),
+            (404, 5, text("the server could not find the requested resource"), NotYet, NotYet),
+            (409, 10, "the object has been modified".to_owned(), NotYet, NotYet),
+            (409, 6, "already exists".to_owned(), NotYet, NotYet),
+            (429, 8, "too many requests".to_owned(), Throttled, Throttled),
+            (503, 14, "connection refused".to_owned(), Unclear, Unclear),
+            (504, 4, "context deadline exceeded".to_owned(), Unclear, Unclear),
+            (504, 4, text("getting credentials: exec: executable argocd-k8s-auth failed with exit code 20"), NotYet, NotYet),
+            (500, 2, text("dial tcp: i/o timeout"), NotYet, NotYet),
+            (500, 2, text("tls: failed to verify certificate: x509: unknown authority"), Final, Final),
+            (500, 2, "error setting cluster info in cache: dial tcp".to_owned(), Unclear, Unclear),
+            (500, 13, "unable to check existing cluster details".to_owned(), Unclear, Unclear),
+            (401, 16, "Unauthorized".to_owned(), NotYet, Credentials),
+        ];
+        for (status, code, message, dials, does_not) in rows {
+            let body = serde_json::json!({"message": message, "code": code, "error": message}).to_string();
+            for (operation, class) in [("CreateCluster", dials), ("UpdateCluster", dials), ("DeleteCluster", does_not)] {
+                assert_eq!(error(operation, status, &body).class, class, "{operation}: {status} {message}");
+            }
+        }
     }
 
     #[test]

@@ -3,11 +3,13 @@
 //! Like the clients of AWS it hands out a *reader* and a *writer*; each method of the writer consumes a
 //! [`Permit`](crate::state::journal::Permit).
 
+mod applications;
 mod client;
 mod cluster;
 mod errors;
 pub mod preflight;
+pub mod product;
 pub mod settings;
 
 pub use client::{Reader, UserInfo, Version, Writer, connect};
-pub use cluster::{Cluster, ConnectionState, Info};
+pub use cluster::{CacheInfo, Cluster, ConnectionState, Info};

@@ -3,6 +3,7 @@
 
 use super::client::{Reader, Version};
 use super::cluster::Cluster;
+use super::product::Product;
 use crate::aws::error::CallError;
 use crate::aws::tags::{self, Marks, Owner};
 use base64::Engine as _;
@@ -95,6 +96,7 @@ pub async fn preflight(
         return Ok(Preflight { version, username: user.username, claims, problems });
     }
     problems.extend(rights(reader, planned, &claims).await?);
+    problems.extend(other_product(reader, &version));
     let clusters = reader.list_clusters().await?;
     problems.extend(planned.iter().flat_map(|planned| clashes(planned, &clusters)));
     problems.extend(twins(planned));
@@ -103,6 +105,20 @@ pub async fn preflight(
 
 fn fatal(text: impl Into<String>) -> Problem {
     Problem { fatal: true, text: text.into() }
+}
+
+/// Settings say one Argo CD, its version another.
+fn other_product(reader: &Reader, version: &Version) -> Option<Problem> {
+    let set = reader.registering().product?;
+    let found = Product::of_version(&version.version);
+    let text = match (set, found) {
+        (Product::Hosted, Product::SelfManaged) => "`argocd: hosted` is set, but its version is that of a self-managed one",
+        (Product::SelfManaged, Product::Hosted) => {
+            "`argocd: self-managed` is set, but its version is that of the one that EKS hosts"
+        }
+        _ => return None,
+    };
+    Some(Problem { fatal: false, text: format!("{text} ({})", version.version) })
 }
 
 fn expiry(claims: &Claims, now: DateTime<Utc>, lasts: TimeDelta) -> Option<Problem> {
@@ -114,7 +130,8 @@ fn expiry(claims: &Claims, now: DateTime<Utc>, lasts: TimeDelta) -> Option<Probl
     (expires < now + lasts).then(|| Problem {
         fatal: false,
         text: format!(
-            "the token in ARGOCD_AUTH_TOKEN ends in {minutes} minutes, but the run may take {}: make one that lasts longer",
+            "the token in ARGOCD_AUTH_TOKEN ends in {minutes} minutes, but the run may take {}: make one that lasts longer \
+             (of the Argo CD that EKS hosts, an account's token lasts 12 hours at most, a project role's longer)",
             lasts.num_minutes()
         ),
     })
@@ -133,7 +150,7 @@ async fn rights(reader: &Reader, planned: &[Planned<'_>], claims: &Claims) -> Re
         }
         let object = &if project.is_empty() { "*".to_owned() } else { format!("{project}/*") };
         let asks = ["get", "create", "update", "delete"]
-            .map(|action| async move { Ok((action, reader.can_i("clusters", action, object).await?)) });
+            .map(|action| async move { Ok::<_, CallError>((action, reader.can_i("clusters", action, object).await?)) });
         let answers = futures::future::try_join_all(asks).await?;
         let missing: Vec<&str> = answers.into_iter().filter(|(_, may)| !may).map(|(action, _)| action).collect();
         if !missing.is_empty() {

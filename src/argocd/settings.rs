@@ -1,6 +1,7 @@
 //! How Argo CD is reached: `ARGOCD_SERVER`, `ARGOCD_AUTH_TOKEN` and `ARGOCD_OPTS`, as Argo CD's own command line reads
 //! them. Reads no environment: the texts are given.
 
+use super::product::Registering;
 use secrecy::{ExposeSecret, SecretString};
 use std::path::PathBuf;
 
@@ -16,6 +17,8 @@ pub struct ArgoCdSettings {
     pub(super) server_certificates: Option<PathBuf>,
     /// Further headers of every request.
     pub(super) headers: Vec<(String, SecretString)>,
+    /// How clusters are registered.
+    pub(super) registering: Registering,
 }
 
 /// What is wrong with the settings.
@@ -42,7 +45,14 @@ impl ArgoCdSettings {
             insecure: options.insecure,
             server_certificates: options.server_certificates,
             headers: options.headers,
+            registering: Registering::default(),
         })
+    }
+
+    /// The same, with what settings say of how clusters are registered.
+    #[must_use]
+    pub fn registering(self, registering: Registering) -> Self {
+        Self { registering, ..self }
     }
 
     /// The server's address, for people: `https://argocd.example.com`.
@@ -68,6 +78,10 @@ fn base(server: &str, options: &Options) -> Result<String, SettingsError> {
     };
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let fits = |letter: char| letter.is_ascii_alphanumeric() || ".-_:[]".contains(letter);
+    if let Some((_, after)) = rest.rsplit_once('@') {
+        // What stands before it may be a password: it is not repeated.
+        return Err(error(format!("ARGOCD_SERVER is to be host[:port], without user and password, not `…@{after}`")));
+    }
     if host.is_empty() || !host.chars().all(fits) {
         return Err(error(format!("ARGOCD_SERVER is to be host[:port], not `{host}`")));
     }
@@ -128,14 +142,22 @@ impl Options {
             "--plaintext" => self.plaintext = on()?,
             "--insecure" => self.insecure = on()?,
             // How the command line tunnels gRPC. The REST API needs no tunnel.
-            "--grpc-web" => drop(on()?),
+            // The same holds for questions, which are never asked here.
+            "--grpc-web" | "--prompts-enabled" => drop(on()?),
             _ => return Ok(false),
         }
         Ok(true)
     }
 
     fn takes_value(name: &str) -> bool {
-        matches!(name, "--auth-token" | "--grpc-web-root-path" | "--header" | "-H" | "--server" | "--server-crt")
+        let means_something =
+            matches!(name, "--auth-token" | "--grpc-web-root-path" | "--header" | "-H" | "--server" | "--server-crt");
+        means_something || Self::is_ignored(name)
+    }
+
+    /// Options of Argo CD's command line that say nothing about the server: they are taken and do nothing.
+    fn is_ignored(name: &str) -> bool {
+        matches!(name, "--http-retry-max" | "--logformat" | "--loglevel" | "--config" | "--argocd-context")
     }
 
     fn set(&mut self, name: &str, value: String) -> Result<(), SettingsError> {
@@ -144,6 +166,7 @@ impl Options {
             "--auth-token" => self.token = Some(SecretString::from(value)),
             "--grpc-web-root-path" => self.root_path = Some(value),
             "--server-crt" => self.server_certificates = Some(value.into()),
+            name if Self::is_ignored(name) => {}
             _ => self.headers.push(header(&value)?),
         }
         Ok(())
@@ -226,11 +249,12 @@ mod tests {
         let rows = [
             ("", "", "host[:port]"),
             ("a b", "", "`a b`"),
-            ("user@host", "", "`user@host`"),
+            ("user:hidden@host", "", "`…@host`"),
             ("grpc://host", "", "scheme grpc"),
             ("https://host", "--plaintext", "--plaintext"),
             ("host/a", "--grpc-web-root-path b", "/b"),
             ("host", "--core", "`--core`"),
+            ("host", "--client-crt a.pem", "`--client-crt`"),
             ("host", "--server-crt", "needs a value"),
             ("host", "--insecure=maybe", "`maybe`"),
             ("host", "-H 'X y'", "Name: value"),
@@ -245,7 +269,7 @@ mod tests {
 
     #[test]
     fn options_are_read_like_a_shell_does() {
-        let options = "--insecure --grpc-web --server-crt '/etc/my certs/ca.pem' -H \"X-Auth: a b\" --header=Y:\\ c";
+        let options = "--insecure --grpc-web --loglevel debug --http-retry-max=3 --server-crt '/etc/my certs/ca.pem' -H \"X-Auth: a b\" --header=Y:\\ c";
         let settings = ArgoCdSettings::parse("host", " token\n", options).unwrap();
         assert!(settings.insecure);
         assert_eq!(settings.server_certificates, Some("/etc/my certs/ca.pem".into()));

@@ -131,6 +131,26 @@ pub struct Destroy {
     /// Namespace of the instances that KIND/NAME names, where there are several
     #[arg(short = 'n', long, value_name = "NAMESPACE")]
     pub namespace: Option<String>,
+    /// Before anything goes, switch off the labels by which Argo CD puts Applications on the clusters, and wait until
+    /// they are gone
+    #[arg(long)]
+    pub drain: bool,
+    /// How long that may take; after it nothing is destroyed. Otherwise 600
+    #[arg(long, value_name = "SECONDS", requires = "drain")]
+    pub drain_timeout: Option<String>,
+    /// Set this label too when draining, beside `enable_…` and `workloads`, which become `false`; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", requires = "drain", value_parser = label)]
+    pub drain_label: Vec<(String, String)>,
+    /// Confirm that the cluster of the registration at this address goes although Applications live on it; may be
+    /// repeated. On a terminal it is asked for
+    #[arg(long, value_name = "ADDRESS")]
+    pub confirm: Vec<String>,
+}
+
+/// `KEY=VALUE`.
+fn label(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("a label is written KEY=VALUE")?;
+    if key.is_empty() { Err("a label needs a key".to_owned()) } else { Ok((key.to_owned(), value.to_owned())) }
 }
 
 /// `status`.
@@ -190,6 +210,9 @@ pub struct Common {
     /// Whether to colour; otherwise auto [env: FLEETCTL_COLOR, NO_COLOR]
     #[arg(long, value_name = "WHEN", global = true)]
     pub color: Option<ColorChoice>,
+    /// Which Argo CD clusters are registered with; otherwise auto [env: FLEETCTL_ARGOCD]
+    #[arg(long, value_name = "KIND", global = true)]
+    pub argocd: Option<ArgoCdKind>,
     /// File with settings; otherwise ./fleetctl.yaml if it is there [env: FLEETCTL_CONFIG]
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
@@ -206,6 +229,19 @@ pub enum OutputFormat {
     Text,
     /// For programs: one object, or one event a line for apply and destroy
     Json,
+}
+
+/// Which Argo CD clusters are registered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ArgoCdKind {
+    /// None: registrations are left out on purpose
+    None,
+    /// The one in ARGOCD_SERVER; its version tells which kind it is
+    Auto,
+    /// The capability that EKS hosts
+    Hosted,
+    /// Argo CD itself
+    SelfManaged,
 }
 
 /// Whether to colour.
@@ -335,6 +371,15 @@ mod tests {
                   - always: Always
                   - never:  Never
 
+              --argocd <KIND>
+                  Which Argo CD clusters are registered with; otherwise auto [env: FLEETCTL_ARGOCD]
+
+                  Possible values:
+                  - none:         None: registrations are left out on purpose
+                  - auto:         The one in ARGOCD_SERVER; its version tells which kind it is
+                  - hosted:       The capability that EKS hosts
+                  - self-managed: Argo CD itself
+
               --config <FILE>
                   File with settings; otherwise ./fleetctl.yaml if it is there [env: FLEETCTL_CONFIG]
 
@@ -449,6 +494,21 @@ mod tests {
 
           -n, --namespace <NAMESPACE>
                   Namespace of the instances that KIND/NAME names, where there are several
+
+              --drain
+                  Before anything goes, switch off the labels by which Argo CD puts Applications on the
+                  clusters, and wait until they are gone
+
+              --drain-timeout <SECONDS>
+                  How long that may take; after it nothing is destroyed. Otherwise 600
+
+              --drain-label <KEY=VALUE>
+                  Set this label too when draining, beside `enable_…` and `workloads`, which become `false`;
+                  may be repeated
+
+              --confirm <ADDRESS>
+                  Confirm that the cluster of the registration at this address goes although Applications
+                  live on it; may be repeated. On a terminal it is asked for
 
           -h, --help
                   Print help (see a summary with '-h')

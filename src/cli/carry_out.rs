@@ -101,10 +101,7 @@ impl CarryOut<'_> {
         if plans.iter().any(|plan| !plan.is_empty()) {
             questions.whether(question).await?;
         }
-        match self.command {
-            "destroy" => Ok(Vec::new()),
-            _ => questions.by_name(plans, confirmed).await,
-        }
+        questions.by_name(plans, confirmed).await
     }
 
     /// Runs what was opened, reports, and returns the exit code.

@@ -3,7 +3,7 @@
 use super::blocking::blocking;
 use super::context::Context;
 use super::error::CliError;
-use crate::engine::plan::{Change, Plan};
+use crate::engine::plan::{Action, Change, Plan};
 use std::io::{BufRead, IsTerminal};
 
 /// Asks. Made once a command.
@@ -48,12 +48,12 @@ impl<'a> Questions<'a> {
             return Ok(confirmed);
         }
         if !self.can_ask {
-            return Err(CliError::NeedsConfirmation(by_name_hint(&open)));
+            return Err(CliError::NeedsConfirmation(by_name_hint(&open, self.verb)));
         }
         for change in open {
             let name = &change.identity.name;
-            let action = if change.action == crate::engine::plan::Action::Replace { "replaced" } else { "deleted" };
-            let question = format!("{} {} will be {action}. Type its name, {name}, to confirm: ", change.kind, change.address);
+            let question =
+                format!("{} {} will be {}. Type its name, {name}, to confirm: ", change.kind, change.address, becomes(change));
             if self.ask(&question).await.as_deref() != Some(name.as_str()) {
                 return Err(CliError::Declined(self.verb));
             }
@@ -84,16 +84,34 @@ fn unconfirmed<'p>(plans: &[&'p Plan], confirmed: &[String]) -> Vec<&'p Change> 
     changes.filter(|change| change.by_name && !confirmed.iter().any(|address| address == change.address.as_str())).collect()
 }
 
-fn by_name_hint(open: &[&Change]) -> String {
+/// What becomes of an object, with the reason where that is more than that it left the graph.
+fn becomes(change: &Change) -> String {
+    let reason = change.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+    match change.action {
+        Action::Replace => "replaced".to_owned(),
+        Action::Adopt => format!("taken over{reason}"),
+        Action::Update => format!("changed{reason}"),
+        _ if change.identity.is_secret() => format!("deleted{reason}"),
+        _ => "deleted".to_owned(),
+    }
+}
+
+fn by_name_hint(open: &[&Change], verb: &str) -> String {
     let flags: Vec<_> = open.iter().map(|change| format!("--confirm {}", change.address)).collect();
-    format!("what is replaced or removed has to be confirmed by name: {}; nothing was changed", flags.join(" "))
+    let flags = flags.join(" ");
+    if verb == "destroy" {
+        return format!(
+            "Applications of Argo CD still live there: --drain removes them first, or confirm by name that what they made may \
+             stay behind: {flags}; nothing was changed"
+        );
+    }
+    format!("what is replaced, removed or taken over has to be confirmed by name: {flags}; nothing was changed")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli::testing::{change, plan};
-    use crate::engine::plan::Action;
 
     #[test]
     fn what_is_confirmed_is_not_asked_for_again() {
@@ -103,7 +121,7 @@ mod tests {
         cluster.by_name = true;
         let plan = plan(vec![role, cluster, change(Action::Create, "vpc/vpc", "VPC")]);
         let open = unconfirmed(&[&plan], &["EksCluster/demo/eks/clusterRole".into()]);
-        insta::assert_snapshot!(by_name_hint(&open), @"what is replaced or removed has to be confirmed by name: --confirm EksCluster/demo/eks/cluster; nothing was changed");
+        insta::assert_snapshot!(by_name_hint(&open, "apply"), @"what is replaced, removed or taken over has to be confirmed by name: --confirm EksCluster/demo/eks/cluster; nothing was changed");
     }
 
     #[test]

@@ -34,6 +34,7 @@ variables! {
     VERBOSE = "FLEETCTL_VERBOSE", "`1` or `2`, as many as there would be of `-v`.";
     COLOR = "FLEETCTL_COLOR", "`auto`, `always` or `never`: `--color`.";
     VISIBILITY_WINDOW = "FLEETCTL_VISIBILITY_WINDOW", "Seconds after which the absence of a new object counts: `--visibility-window`.";
+    ARGOCD = "FLEETCTL_ARGOCD", "`none`, `auto`, `hosted` or `self-managed`: `--argocd`.";
     LOG = "FLEETCTL_LOG", "Filter of the log on standard error, as `tracing` has it: `fleetctl=debug`.";
     NO_COLOR = "NO_COLOR", "When it is set, `--color auto` means `never`.";
     TERM = "TERM", "When it is `dumb`, `--color auto` means `never`.";

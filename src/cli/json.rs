@@ -2,7 +2,7 @@
 
 use super::diagnostics::DiagnosticJson;
 use super::error::CliError;
-use crate::engine::plan::{Action, Change, Header, NotCarriedOut, Plan, Summary};
+use crate::engine::plan::{Action, Applications, Change, Header, NotCarriedOut, Plan, Summary};
 use crate::engine::report::{EngineError, InstanceStatus, RunReport};
 use serde::Serialize;
 
@@ -45,6 +45,12 @@ pub struct Plans<'a> {
     pub summary: Summary,
     /// Calls of earlier runs that are looked up first.
     pub open_calls: Vec<&'a str>,
+    /// What lives on clusters whose registration goes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub applications: Vec<&'a Applications>,
+    /// What may go wrong later.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<&'a str>,
     /// Instances that could not be planned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<ErrorJson>,
@@ -59,6 +65,8 @@ impl<'a> Plans<'a> {
             not_carried_out: plans.iter().flat_map(|plan| &plan.not_carried_out).collect(),
             summary: plans.iter().map(|plan| plan.summary).fold(Summary::default(), add),
             open_calls: plans.iter().flat_map(|plan| &plan.open_calls).map(String::as_str).collect(),
+            applications: plans.iter().flat_map(|plan| &plan.applications).collect(),
+            warnings: plans.iter().flat_map(|plan| &plan.warnings).map(String::as_str).collect(),
             errors: errors.iter().map(ErrorJson::from).collect(),
         }
     }

@@ -1,5 +1,6 @@
 //! From settings to an engine.
 
+use super::arguments::ArgoCdKind;
 use super::context::Context;
 use super::environment::{ARGOCD_AUTH_TOKEN, ARGOCD_OPTS, ARGOCD_SERVER, Environment};
 use super::error::CliError;
@@ -40,7 +41,7 @@ pub fn offline_engine(context: &Context) -> Engine {
 
 /// The engine's settings where nothing is reached.
 pub fn offline_settings(context: &Context) -> EngineSettings {
-    let none = context.settings.file.argocd_none.is_some();
+    let none = context.settings.argocd.value == ArgoCdKind::None;
     settings(context, if none { ArgoCd::None } else { ArgoCd::NotConfigured })
 }
 
@@ -59,9 +60,10 @@ fn settings(context: &Context, argocd: ArgoCd) -> EngineSettings {
     }
 }
 
-/// Whether and how clusters are registered. `argocd: none` says that there is no Argo CD, whatever the environment holds.
+/// Whether and how clusters are registered. `none` says that there is no Argo CD, whatever the environment holds.
 fn argocd(settings: &Settings, environment: &Environment) -> Result<ArgoCd, CliError> {
-    if settings.file.argocd_none.is_some() {
+    let kind = settings.argocd.value;
+    if kind == ArgoCdKind::None {
         return Ok(ArgoCd::None);
     }
     let get = |name| environment.get(name).unwrap_or_default();
@@ -70,8 +72,8 @@ fn argocd(settings: &Settings, environment: &Environment) -> Result<ArgoCd, CliE
     if server.is_empty() && !options.split_whitespace().any(is_server) {
         return Ok(ArgoCd::NotConfigured);
     }
-    let settings = ArgoCdSettings::parse(server, token, options).map_err(|error| CliError::Usage(error.to_string()))?;
-    Ok(ArgoCd::Server(settings))
+    let reached = ArgoCdSettings::parse(server, token, options).map_err(|error| CliError::Usage(error.to_string()))?;
+    Ok(ArgoCd::Server(reached.registering(settings.file.argocd.registering(kind))))
 }
 
 /// Reader and writer of Argo CD, where there is one.
@@ -112,6 +114,7 @@ mod tests {
             chosen("", &[server]),
             chosen("", &[token, ("ARGOCD_OPTS", "--server localhost:8080 --plaintext")]),
             chosen("argocd: none", &[server, token]),
+            chosen("argocd: none", &[server, token, ("FLEETCTL_ARGOCD", "hosted")]),
         ];
         insta::assert_snapshot!(lines.join("\n"), @"
         not configured
@@ -120,6 +123,7 @@ mod tests {
         ARGOCD_AUTH_TOKEN is empty
         http://localhost:8080
         none
+        https://argocd.example.com
         ");
     }
 }

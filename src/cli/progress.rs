@@ -188,9 +188,10 @@ fn what(event: &Event, style: Style) -> String {
             let times = format!("{} of usually {}", duration(*seconds), duration(*usually_seconds));
             format!("{}  {}  {times}", object(address, kind), style.paint(Look::Yellow, clean(state)))
         }
-        Event::Repeating { address, operation, code, seconds } => {
+        Event::Repeating { address, operation, code, message, seconds } => {
+            let why = if message.is_empty() { clean(code) } else { clean(&format!("{code}: {message}")) };
             let again = format!("again in {}", duration(*seconds));
-            format!("{}  {} refused: {}; {again}", clean(address.as_str()), clean(operation), clean(code))
+            format!("{}  {} refused: {why}; {again}", clean(address.as_str()), clean(operation))
         }
         Event::Failed { address, kind, reason } => {
             format!("{}  {}: {}", object(address, kind), style.paint(Look::Red, "failed"), clean(reason))
@@ -205,6 +206,7 @@ fn word(step: StepName) -> &'static str {
         StepName::Configure => "configure",
         StepName::Wait => "wait",
         StepName::Delete => "delete",
+        StepName::Drain => "drain",
     }
 }
 
@@ -224,6 +226,7 @@ mod tests {
                 address: address.clone(),
                 operation: "CreateVpc".into(),
                 code: "RequestLimitExceeded".into(),
+                message: "slow down".into(),
                 seconds: 1.5,
             },
             Event::Finished {
@@ -252,7 +255,7 @@ mod tests {
         12.3s  EksCluster/x/vpc/vpc  looking up CreateVpc of an earlier run; absence counts in 42s
         12.3s  EksCluster/x/vpc/vpc  CreateVpc had not been carried out
         12.3s  EksCluster/x/vpc/vpc  VPC  create …
-        12.3s  EksCluster/x/vpc/vpc  CreateVpc refused: RequestLimitExceeded; again in 1.5s
+        12.3s  EksCluster/x/vpc/vpc  CreateVpc refused: RequestLimitExceeded: slow down; again in 1.5s
         12.3s  EksCluster/x/vpc/vpc  VPC  create  vpc-0ab  0.4s
         12.3s  EksCluster/x/vpc/vpc  VPC  pending  1m 1s of usually 1m 35s
         12.3s  EksCluster/x/vpc/vpc  VPC  failed: VpcLimitExceeded: too many
@@ -284,7 +287,7 @@ mod tests {
         {"event":"resolving","address":"EksCluster/x/vpc/vpc","operation":"CreateVpc","secondsLeft":42}
         {"event":"resolved","address":"EksCluster/x/vpc/vpc","operation":"CreateVpc","carriedOut":false}
         {"event":"started","address":"EksCluster/x/vpc/vpc","kind":"VPC","step":"create"}
-        {"event":"repeating","address":"EksCluster/x/vpc/vpc","operation":"CreateVpc","code":"RequestLimitExceeded","seconds":1.5}
+        {"event":"repeating","address":"EksCluster/x/vpc/vpc","operation":"CreateVpc","code":"RequestLimitExceeded","message":"slow down","seconds":1.5}
         {"event":"finished","address":"EksCluster/x/vpc/vpc","kind":"VPC","step":"create","id":"vpc-0ab","seconds":0.42}
         {"event":"waiting","address":"EksCluster/x/vpc/vpc","kind":"VPC","state":"pending","seconds":61.0,"usuallySeconds":95.0}
         {"event":"failed","address":"EksCluster/x/vpc/vpc","kind":"VPC","reason":"VpcLimitExceeded: too\nmany"}

@@ -24,6 +24,7 @@ pub fn render(plan: &Plan, style: Style, verbosity: u8) -> String {
         lines.extend(shown);
     }
     not_carried_out(plan, style, &mut lines);
+    warnings(&plan.warnings, style, &mut lines);
     lines.push(String::new());
     lines.push(style.paint(Look::Bold, summary(plan)));
     lines.join("\n") + "\n"
@@ -163,6 +164,13 @@ fn not_carried_out(plan: &Plan, style: Style, lines: &mut Vec<String>) {
     for object in &plan.not_carried_out {
         lines.push(format!("  {}  {}: {}", clean(object.address.as_str()), clean(&object.kind), clean(&object.reason)));
     }
+}
+
+fn warnings(warnings: &[String], style: Style, lines: &mut Vec<String>) {
+    if !warnings.is_empty() {
+        lines.push(String::new());
+    }
+    lines.extend(warnings.iter().map(|warning| format!("{} {}", style.paint(Look::Yellow, "warning:"), clean(warning))));
 }
 
 /// `Plan: 22 to create, 1 unchanged.`, or `No changes.`

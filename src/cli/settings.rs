@@ -2,7 +2,7 @@
 
 pub mod file;
 
-use super::arguments::{ColorChoice, Common, OutputFormat};
+use super::arguments::{ArgoCdKind, ColorChoice, Common, OutputFormat};
 use super::environment::{self, Environment};
 use super::error::CliError;
 use super::printer::PrinterSettings;
@@ -78,6 +78,8 @@ pub struct Settings {
     pub color: Setting<ColorChoice>,
     /// When the absence of a new object counts.
     pub visibility_window: Setting<Duration>,
+    /// Which Argo CD clusters are registered with.
+    pub argocd: Setting<ArgoCdKind>,
     /// Region of objects that nothing else gives one.
     pub region: Setting<Option<String>>,
     /// What only the file holds.
@@ -146,6 +148,12 @@ impl Settings {
                 (environment::VISIBILITY_WINDOW, file::parse_duration),
                 file.visibility_window.clone(),
                 DEFAULT_VISIBILITY_WINDOW,
+            )?,
+            argocd: from.pick(
+                ("--argocd", flags.argocd),
+                (environment::ARGOCD, parse_choice),
+                file.argocd.kind.clone(),
+                ArgoCdKind::Auto,
             )?,
             region: from.region(&file),
             config,

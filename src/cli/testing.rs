@@ -52,6 +52,8 @@ pub(crate) fn plan(changes: Vec<Change>) -> Plan {
         changes,
         not_carried_out: Vec::new(),
         open_calls: Vec::new(),
+        applications: Vec::new(),
+        warnings: Vec::new(),
     }
 }
 

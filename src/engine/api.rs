@@ -3,12 +3,14 @@
 use super::apply::open;
 pub use super::apply::{Apply, Scope};
 pub use super::destroy::Destroy;
+pub use super::drain::Drain;
 use super::drift::Recorded;
 use super::drift::report::DriftReport;
 use super::drift::sight::Viewer;
 use super::events::Events;
 use super::place::{expand_all, place_all};
 use super::plan::Plan;
+use super::preflight;
 use super::report::{EngineError, InstanceStatus};
 use super::status;
 use super::work::Work;
@@ -97,7 +99,10 @@ impl Engine {
     pub async fn plan(&self, work: &Work) -> Result<Plan, EngineError> {
         let state = session::read(self.store.as_ref(), &work.key()).await?;
         let site = super::apply::Site::new(self, work).await?;
-        Ok(site.plan(work, state.as_ref()).await?.planned.plan)
+        let mut sighting = site.plan(work, state.as_ref()).await?;
+        sighting.planned.plan.warnings = preflight::warnings(work, &sighting).await;
+        sighting.tell_what_lives().await;
+        Ok(sighting.planned.plan)
     }
 
     /// What has drifted, by readers alone: no lock, no writing, not even where the state lies. What cannot be read is in
@@ -117,9 +122,10 @@ impl Engine {
         Box::pin(open(self, work, scope)).await
     }
 
-    /// The same for destroy, from the state alone. `None` if there is no state of that key.
-    pub async fn open_destroy(&self, key: &InstanceKey) -> Result<Option<Destroy>, EngineError> {
-        super::destroy::open(self, key).await
+    /// The same for destroy, from the state alone. `None` if there is no state of that key. With `drain`, what lives on a
+    /// cluster by Argo CD's doing is removed first.
+    pub async fn open_destroy(&self, key: &InstanceKey, drain: Option<Drain>) -> Result<Option<Destroy>, EngineError> {
+        super::destroy::open(self, key, drain).await
     }
 
     /// What is recorded of every instance for which anything was ever done, without any call; and what is wrong with the states that cannot be read.

@@ -3,12 +3,13 @@
 use super::api::{ArgoCd, Engine};
 use super::clouds;
 use super::context::{Context, Item};
+use super::drain;
 use super::drift;
 use super::drift::report::DriftReport;
 use super::look::Patience;
 use super::plan::{Action, Header, Plan, Target};
 use super::planner::{self, Orphan, PlaceFacts, PlanInput, Planned, Seen};
-use super::refresh::{Wanted, refresh, refresh_orphans};
+use super::refresh::{Wanted, look_again, refresh, refresh_orphans};
 use super::removal::Doomed;
 use super::report::{EngineError, RunReport};
 use super::resolve::resolve;
@@ -73,6 +74,22 @@ struct Looked {
     started: Instant,
 }
 
+impl Sighting {
+    /// Says what lives on clusters whose registration leaves Argo CD.
+    pub(super) async fn tell_what_lives(&mut self) {
+        let plan = &mut self.planned.plan;
+        let leaves = |one: &&Doomed| {
+            plan.changes.iter().any(|change| change.address == one.record.address && change.action == Action::Delete)
+        };
+        let mut applications = Vec::new();
+        for one in self.doomed.iter().filter(|one| one.record.identity.is_secret() && one.unreachable.is_none()).filter(leaves) {
+            applications.extend(drain::look_at(&one.item, &one.record, false).await);
+        }
+        drain::tell(&applications, &mut plan.changes);
+        plan.applications = applications;
+    }
+}
+
 /// Takes the lock, resolves what an earlier run left open, reads, and plans.
 pub(super) async fn open(engine: &Engine, mut work: Work, scope: Scope) -> Result<Apply, EngineError> {
     if scope == Scope::DriftOnly {
@@ -93,8 +110,9 @@ pub(super) async fn open(engine: &Engine, mut work: Work, scope: Scope) -> Resul
         Scope::Everything => None,
         Scope::DriftOnly => Some(hold_back(&mut work, &looked, &state)?),
     };
-    let sighting = site.planned(&work, Some(&state), looked).await?;
-    super::preflight::check(&work, &sighting).await?;
+    let mut sighting = site.planned(&work, Some(&state), looked).await?;
+    sighting.planned.plan.warnings = super::preflight::check(&work, &sighting).await?;
+    sighting.tell_what_lives().await;
     Ok(Apply { engine: engine.clone(), work, session, sighting, drift })
 }
 
@@ -270,7 +288,8 @@ impl Site {
         let window = self.engine.settings.visibility_window;
         let doomed = self.orphaned(work, state, &lineage).await?;
         let patience = Patience { window, stop: &Stop::default(), events: &self.engine.events };
-        let (seen, orphans) = tokio::try_join!(refresh(&wanted, patience), refresh_orphans(&doomed, patience))?;
+        let (mut seen, orphans) = tokio::try_join!(refresh(&wanted, patience), refresh_orphans(&doomed, patience))?;
+        look_again(work, &wanted, &mut seen).await?;
         Ok(Looked { wanted, doomed, seen, orphans, started })
     }
 

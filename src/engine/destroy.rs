@@ -3,8 +3,9 @@
 use super::api::Engine;
 use super::apply::{Site, context};
 use super::context::Item;
-use super::plan::{Action, Change, Header, Plan, Summary, Target};
-use super::removal::{self, Doomed};
+use super::drain::{self, Drain};
+use super::plan::{Action, Applications, Change, Header, Plan, Summary, Target};
+use super::removal::{self, Doomed, Ended};
 use super::report::{EngineError, Failure, RunReport};
 use super::run::end;
 use super::stop::Stop;
@@ -23,11 +24,12 @@ pub struct Destroy {
     engine: Engine,
     session: Session,
     doomed: Vec<Doomed>,
+    drain: Option<Drain>,
     plan: Plan,
 }
 
 /// Takes the lock, resolves what an earlier run left open, and plans. `None` if there is no state of that key.
-pub(super) async fn open(engine: &Engine, key: &InstanceKey) -> Result<Option<Destroy>, EngineError> {
+pub(super) async fn open(engine: &Engine, key: &InstanceKey, drain: Option<Drain>) -> Result<Option<Destroy>, EngineError> {
     let Some(state) = session::read(engine.store.as_ref(), key).await? else { return Ok(None) };
     let site = Site::of(engine, key.clone()).await?;
     // Before the lock: every account is verified.
@@ -42,8 +44,9 @@ pub(super) async fn open(engine: &Engine, key: &InstanceKey) -> Result<Option<De
         doomed.push(site.doomed(site.recorded_item(record, &state.lineage).await?, record.clone()));
     }
     removal::sort(&mut doomed);
-    let plan = plan(site.caller(), &state, &doomed);
-    Ok(Some(Destroy { engine: engine.clone(), session, doomed, plan }))
+    let applications = drain::look(&doomed, drain.is_some()).await;
+    let plan = plan(site.caller(), &state, &doomed, applications);
+    Ok(Some(Destroy { engine: engine.clone(), session, doomed, drain, plan }))
 }
 
 impl Destroy {
@@ -52,17 +55,23 @@ impl Destroy {
         &self.plan
     }
 
-    /// Does it, then looks whether anything is left.
-    pub async fn run(self, stop: &Stop) -> Result<RunReport, EngineError> {
+    /// Does it, then looks whether anything is left. `confirmed` are the registrations on whose clusters Applications may
+    /// live on. Errors mean that nothing was changed.
+    pub async fn run(self, confirmed: &[String], stop: &Stop) -> Result<RunReport, EngineError> {
         let started = Instant::now();
         let context = context(&self.engine, &self.session.journal(), stop);
-        let looked_at: Vec<_> = self.doomed.iter().map(|doomed| (doomed.item.clone(), doomed.record.clone())).collect();
-        let mut removed = removal::remove_all(&context, self.doomed, self.engine.settings.parallelism).await;
-        let gone: BTreeSet<&Address> = removed.done.iter().map(|done| &done.address).collect();
-        let gone: Vec<_> = looked_at.iter().filter(|(_, record)| gone.contains(&record.address)).collect();
-        let leftovers = gone.iter().copied().filter(|one| may_have_a_copy(one, &gone)).map(left_behind);
-        let leftovers: Vec<Failure> = futures::future::join_all(leftovers).await.into_iter().flatten().collect();
-        removed.failed.extend(leftovers);
+        let (kept, stopped) = if let Some(how) = &self.drain {
+            drain::drain_all(&context, &self.doomed, how).await
+        } else {
+            // Since the plan was made some may have come.
+            drain::refuse(drain::unconfirmed(&self.doomed, confirmed).await)?;
+            (Vec::new(), false)
+        };
+        let removed = if kept.is_empty() && !stopped {
+            remove(&context, self.doomed, self.engine.settings.parallelism).await
+        } else {
+            not_drained(self.doomed, kept)
+        };
         let state = if removed.failed.is_empty() && removed.not_reached.is_empty() { "DELETED" } else { "DELETING" };
         let mut report = RunReport {
             instance: self.plan.header.instance.clone(),
@@ -78,6 +87,25 @@ impl Destroy {
         }
         Ok(report)
     }
+}
+
+/// Removes everything, and looks whether anything is left.
+async fn remove(context: &super::context::Context, doomed: Vec<Doomed>, parallelism: usize) -> Ended {
+    let looked_at: Vec<_> = doomed.iter().map(|doomed| (doomed.item.clone(), doomed.record.clone())).collect();
+    let mut removed = removal::remove_all(context, doomed, parallelism).await;
+    let gone: BTreeSet<&Address> = removed.done.iter().map(|done| &done.address).collect();
+    let gone: Vec<_> = looked_at.iter().filter(|(_, record)| gone.contains(&record.address)).collect();
+    let leftovers = gone.iter().copied().filter(|one| may_have_a_copy(one, &gone)).map(left_behind);
+    let leftovers: Vec<Failure> = futures::future::join_all(leftovers).await.into_iter().flatten().collect();
+    removed.failed.extend(leftovers);
+    removed
+}
+
+/// Nothing was removed, because of what could not be drained, or because the run was stopped before it was.
+fn not_drained(mut doomed: Vec<Doomed>, failed: Vec<Failure>) -> Ended {
+    doomed.retain(|one| !failed.iter().any(|failure| failure.address == one.record.address));
+    let reason = if failed.is_empty() { "the run was interrupted" } else { drain::NOT_DRAINED };
+    Ended { failed, ..removal::postponed(doomed, reason) }
 }
 
 /// Whether a second copy of something that is gone could be there. Of a name there is only one object, and what is gone
@@ -101,8 +129,9 @@ async fn left_behind((item, record): &(Item, Record)) -> Option<Failure> {
     }
 }
 
-fn plan(caller: &str, state: &StateFile, doomed: &[Doomed]) -> Plan {
-    let changes: Vec<Change> = doomed.iter().map(change).collect();
+fn plan(caller: &str, state: &StateFile, doomed: &[Doomed], applications: Vec<Applications>) -> Plan {
+    let mut changes: Vec<Change> = doomed.iter().map(change).collect();
+    drain::tell(&applications, &mut changes);
     let targets: BTreeSet<Target> = doomed
         .iter()
         .map(|doomed| Target {
@@ -121,7 +150,15 @@ fn plan(caller: &str, state: &StateFile, doomed: &[Doomed]) -> Plan {
         lineage: state.lineage.clone(),
         serial: state.serial,
     };
-    Plan { header, summary: Summary::of(&changes), changes, not_carried_out: Vec::new(), open_calls: Vec::new() }
+    Plan {
+        header,
+        summary: Summary::of(&changes),
+        changes,
+        not_carried_out: Vec::new(),
+        open_calls: Vec::new(),
+        applications,
+        warnings: Vec::new(),
+    }
 }
 
 fn change(doomed: &Doomed) -> Change {

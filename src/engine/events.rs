@@ -70,6 +70,8 @@ pub enum Event {
         operation: String,
         /// AWS's code.
         code: String,
+        /// AWS's message: what is waited for.
+        message: String,
         /// After how many seconds.
         seconds: f64,
     },
@@ -92,6 +94,7 @@ impl From<RecorderEvent> for Event {
             address: event.address,
             operation: event.operation.to_owned(),
             code: event.code,
+            message: event.message,
             seconds: event.delay.as_secs_f64(),
         }
     }
@@ -109,6 +112,8 @@ pub enum StepName {
     Wait,
     /// The call that removes it.
     Delete,
+    /// Switching off what lives on a cluster, and waiting until it is gone.
+    Drain,
 }
 
 /// Where events go.

@@ -10,6 +10,7 @@ mod apply;
 mod clouds;
 mod context;
 mod destroy;
+mod drain;
 pub mod drift;
 pub mod events;
 mod look;

@@ -19,6 +19,52 @@ pub struct Plan {
     pub summary: Summary,
     /// Calls of an earlier run that were left open and will be resolved first.
     pub open_calls: Vec<String>,
+    /// What lives on clusters whose registration with Argo CD goes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applications: Vec<Applications>,
+    /// What may go wrong later, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// Applications of Argo CD that live on a cluster whose registration goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Applications {
+    /// The registration.
+    pub address: Address,
+    /// The cluster's name in Argo CD; empty if Argo CD could not be asked.
+    pub cluster: String,
+    /// How many; null if that is not known.
+    pub count: Option<u64>,
+    /// Their names, as far as the token may see them.
+    pub names: Vec<String>,
+    /// Why the number is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// They are removed before anything else is.
+    pub drained: bool,
+}
+
+impl Applications {
+    /// Whether somebody has to confirm that what they made may stay behind.
+    pub fn left_behind(&self) -> bool {
+        !self.drained && self.count.is_some_and(|count| count > 0)
+    }
+}
+
+impl std::fmt::Display for Applications {
+    /// `3 Applications live on workload-cluster1 (a, b, c)`.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { cluster, count, names, reason, .. } = self;
+        match (count, reason) {
+            (Some(1), _) => write!(formatter, "1 Application lives on {cluster}")?,
+            (Some(count), _) => write!(formatter, "{count} Applications live on {cluster}")?,
+            (None, Some(reason)) => write!(formatter, "how many Applications live on it is not known: {reason}")?,
+            (None, None) => formatter.write_str("how many Applications live on it is not known")?,
+        }
+        if names.is_empty() { Ok(()) } else { write!(formatter, " ({})", names.join(", ")) }
+    }
 }
 
 /// Who, where, by which role.

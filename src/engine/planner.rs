@@ -18,7 +18,7 @@ use crate::graph::tree::Tree;
 use crate::kinds::catalog::{self, KindCatalog};
 use crate::kinds::compare;
 use crate::kinds::kind::{
-    Changeability, FieldChange, Kind, NotCarriedOut as NotCarriedOutValue, Observed, Owner, Readiness, Subject,
+    Changeability, FieldChange, Kind, NotCarriedOut as NotCarriedOutValue, Observed, Owner, Readiness, Subject, Takeover,
 };
 use crate::state::file::{Phase, Record};
 use serde_json::Value;
@@ -120,7 +120,15 @@ pub fn plan(input: PlanInput<'_>) -> Planned {
     follow_clusters(input.work, &mut changes);
     let superseded = orphans::settle(&input, &excluded, &evaluation, &mut changes);
     let summary = Summary::of(&changes);
-    let plan = Plan { header: input.header, changes, not_carried_out, summary, open_calls: input.open_calls };
+    let plan = Plan {
+        header: input.header,
+        changes,
+        not_carried_out,
+        summary,
+        open_calls: input.open_calls,
+        applications: Vec::new(),
+        warnings: Vec::new(),
+    };
     Planned { plan, evaluation, observations, superseded }
 }
 
@@ -226,7 +234,13 @@ impl Decision<'_> {
             return self.change(Action::Refused, Some(reason));
         }
         if observed.owner(&self.seen.subject.marks) == Owner::Nobody && !self.is_ours_without_marks(observed) {
-            return self.change(Action::Refused, Some(nobodys(observed)));
+            return match self.kind.takeover(observed) {
+                Takeover::Refused(reason) => self.change(Action::Refused, Some(reason.unwrap_or_else(|| nobodys(observed)))),
+                Takeover::ByName => {
+                    let compared = self.compared(observed, record.phase, Some(&record.applied), None);
+                    by_name(compared, Action::Update, "somebody took our marks away: they are put back")
+                }
+            };
         }
         match &observed.readiness {
             Readiness::Failed { code, message } => self.replacement(format!("AWS says it failed: {code}: {message}")),
@@ -252,7 +266,13 @@ impl Decision<'_> {
             Owner::Nobody if self.kind.adoptable_without_marks(observed) => {
                 self.adoption(observed, "made by AWS itself for the cluster's creator")
             }
-            Owner::Nobody => self.change(Action::Refused, Some(nobodys(observed))),
+            Owner::Nobody => match self.kind.takeover(observed) {
+                Takeover::Refused(reason) => self.change(Action::Refused, Some(reason.unwrap_or_else(|| nobodys(observed)))),
+                Takeover::ByName => {
+                    let adopted = self.adoption(observed, "made by somebody else");
+                    by_name(adopted, Action::Adopt, "it exists and bears nobody's marks: it is taken over")
+                }
+            },
             Owner::Other(owner) => {
                 let reason = format!("{} exists and belongs to {owner}; {}", observed.id, WAY_OUT);
                 self.change(Action::Refused, Some(reason))
@@ -311,6 +331,14 @@ impl Decision<'_> {
         let id = self.seen.observed.as_ref().map(|observed| observed.id.clone());
         Change { reason, id, ..Change::new(action, &self.seen.subject.address, &self.place.identity) }
     }
+}
+
+/// A change that takes over what bears nobody's marks: it has to be confirmed by name, unless it is refused.
+fn by_name(change: Change, action: Action, reason: &str) -> Change {
+    if change.action != action {
+        return change;
+    }
+    Change { by_name: true, reason: Some(reason.to_owned()), ..change }
 }
 
 /// Why an object without marks is refused.

@@ -5,16 +5,43 @@ use super::context::Item;
 use super::plan::{Action, Change};
 use super::report::EngineError;
 use super::work::Work;
-use crate::argocd::preflight::{Planned, preflight};
+use crate::argocd::preflight::{Planned, Problem, preflight};
 use crate::graph::expansion::NodeIndex;
+use crate::graph::identity::Address;
+use crate::kinds::registration::bridge::missing_keys;
 use chrono::{TimeDelta, Utc};
 use std::collections::BTreeMap;
 
-/// Asks Argo CD, if the plan registers something. What stands in the way for certain stops everything.
-pub(super) async fn check(work: &Work, sighting: &Sighting) -> Result<(), EngineError> {
+/// Asks Argo CD, if the plan registers something. What stands in the way for certain stops everything; the rest are
+/// warnings.
+pub(super) async fn check(work: &Work, sighting: &Sighting) -> Result<Vec<String>, EngineError> {
+    let (fatal, warnings): (Vec<_>, Vec<_>) = problems(work, sighting).await?.into_iter().partition(|problem| problem.fatal);
+    if fatal.is_empty() {
+        return Ok(warnings.into_iter().map(|problem| problem.text).collect());
+    }
+    let fatal: Vec<_> = fatal.into_iter().map(|problem| problem.text).collect();
+    Err(EngineError::ArgoCd(fatal.join("; ")))
+}
+
+/// The same for a plan, which nothing stops.
+pub(super) async fn warnings(work: &Work, sighting: &Sighting) -> Vec<String> {
+    match problems(work, sighting).await {
+        Ok(problems) => problems.into_iter().map(|problem| problem.text).collect(),
+        Err(error) => vec![format!("it is not known whether Argo CD will take the registration: {error}")],
+    }
+}
+
+async fn problems(work: &Work, sighting: &Sighting) -> Result<Vec<Problem>, EngineError> {
     let changes = &sighting.planned.plan.changes;
     let registrations: Vec<_> = sighting.items.iter().filter(|(_, item)| registers(item, changes)).collect();
-    let Some(reader) = registrations.first().and_then(|(_, item)| item.cloud.readers.argocd.as_ref()) else { return Ok(()) };
+    let missing = registrations.iter().filter_map(|(index, item)| {
+        let missing = missing_keys(&sighting.planned.evaluation.node(**index).desired);
+        (!missing.is_empty()).then(|| Problem { fatal: false, text: lacks(&item.subject.address, &missing) })
+    });
+    let missing: Vec<Problem> = missing.collect();
+    let Some(reader) = registrations.first().and_then(|(_, item)| item.cloud.readers.argocd.as_ref()) else {
+        return Ok(missing);
+    };
     let objects: Vec<_> =
         registrations.iter().map(|(index, item)| (work.blank.node(**index).desired.known_part(), *item)).collect();
     let planned: Vec<Planned<'_>> = objects
@@ -27,8 +54,15 @@ pub(super) async fn check(work: &Work, sighting: &Sighting) -> Result<(), Engine
         })
         .collect();
     let found = preflight(reader, &planned, Utc::now(), lasts(&sighting.items, changes)).await.map_err(EngineError::of_read)?;
-    let fatal: Vec<_> = found.problems.into_iter().filter(|problem| problem.fatal).map(|problem| problem.text).collect();
-    if fatal.is_empty() { Ok(()) } else { Err(EngineError::ArgoCd(fatal.join("; "))) }
+    Ok(found.problems.into_iter().chain(missing).collect())
+}
+
+fn lacks(address: &Address, missing: &[String]) -> String {
+    format!(
+        "{address} has no {}: an ApplicationSet with `missingkey=error` that reads one of them stops for every cluster, not for \
+         this one alone",
+        missing.join(", ")
+    )
 }
 
 fn registers(item: &Item, changes: &[Change]) -> bool {

@@ -2,12 +2,15 @@
 
 use super::context::Item;
 use super::look::{Depth, Patience, look_until_sure};
-use super::planner::{Orphan, Seen};
+use super::planner::{Orphan, Seen, observations};
 use super::removal::Doomed;
 use super::report::EngineError;
+use super::work::Work;
 use crate::aws::error::CallError;
+use crate::graph::evaluation::evaluate;
 use crate::graph::expansion::NodeIndex;
 use crate::graph::identity::Identity;
+use crate::kinds::catalog::KindCatalog;
 use crate::kinds::compare::at;
 use crate::kinds::kind::{Observed, Subject};
 use crate::state::file::Record;
@@ -90,6 +93,29 @@ fn seen_as(wanted: &Wanted, observed: Option<Observed>) -> Seen {
         observed,
         unreachable: wanted.unreachable.clone(),
     }
+}
+
+/// Looks again for registrations that are not recorded, once the cluster that they are for is known: they are told by its
+/// ARN, and until then by their name alone.
+pub(super) async fn look_again(work: &Work, wanted: &[Wanted], seen: &mut BTreeMap<NodeIndex, Seen>) -> Result<(), EngineError> {
+    let is_open = |one: &&Wanted| one.item.subject.identity.is_secret() && one.record.is_none() && one.unreachable.is_none();
+    let open: Vec<&Wanted> = wanted.iter().filter(is_open).collect();
+    if open.is_empty() {
+        return Ok(());
+    }
+    let evaluation = evaluate(&work.graph, &observations(work, seen), &KindCatalog);
+    for one in open {
+        let desired = evaluation.node(one.index).desired.known_part();
+        if desired == one.desired {
+            continue;
+        }
+        let Item { kind, cloud, .. } = &one.item;
+        let found = kind.find(&cloud.readers, &searched(one), &desired).await.map_err(EngineError::of_read)?;
+        if let Some(seen) = seen.get_mut(&one.index) {
+            seen.observed = found;
+        }
+    }
+    Ok(())
 }
 
 /// Kinds without names are found by their tags; an empty lineage tells them that there is nothing to search for.

@@ -12,7 +12,7 @@ use super::report::{Done, Failure, NotReached};
 use super::resolve::resolve_open;
 use super::run::{lost_each_time, trouble};
 use crate::graph::identity::{Address, Identity};
-use crate::kinds::kind::{Owner, Readiness, StepError};
+use crate::kinds::kind::{Observed, Owner, Readiness, StepError, Takeover};
 use crate::state::file::{Phase, Record};
 use chrono::Utc;
 pub(super) use order::Order;
@@ -217,9 +217,7 @@ pub(super) async fn remove(context: &Context, item: &Item, record: Record) -> Re
             Owner::Ours => {}
             // What AWS made for us and was not given its marks yet.
             Owner::Nobody if item.kind.adoptable_without_marks(&observed) => {}
-            Owner::Nobody => {
-                return Err(Trouble::Failed(format!("{id} no longer carries the tags of this state: it is not deleted")));
-            }
+            Owner::Nobody => return Err(Trouble::Failed(unmarked(item, &observed))),
             Owner::Other(other) => return Err(Trouble::Failed(format!("{id} now belongs to {other}: it is not deleted"))),
         }
         let was_going = observed.readiness == Readiness::Deleting;
@@ -237,6 +235,21 @@ pub(super) async fn remove(context: &Context, item: &Item, record: Record) -> Re
     context.journal.forget(&item.subject.identity).await?;
     context.finished(item, &clock, &id);
     Ok(())
+}
+
+/// Why something without marks is not deleted.
+fn unmarked(item: &Item, observed: &Observed) -> String {
+    let Observed { id, .. } = observed;
+    match item.kind.takeover(observed) {
+        Takeover::Refused(Some(reason)) => format!("{reason}; {id} is not deleted"),
+        Takeover::ByName => {
+            let address = &item.subject.address;
+            format!(
+                "{id} no longer carries the marks of this state: it is not deleted; `apply --confirm {address}` puts them back"
+            )
+        }
+        Takeover::Refused(None) => format!("{id} no longer carries the tags of this state: it is not deleted"),
+    }
 }
 
 async fn delete(context: &Context, item: &Item, record: &Record) -> Result<(), Trouble> {

@@ -239,6 +239,11 @@ pub trait Kind: Send + Sync {
         false
     }
 
+    /// What may become of an object that is there already and bears nobody's marks.
+    fn takeover(&self, _observed: &Observed) -> Takeover {
+        Takeover::Refused(None)
+    }
+
     /// Whether what AWS knows the object by is never given to another one (`vpc-…`, and not a name). Such an object is ours
     /// when its record says so, even where somebody has taken its tags away.
     fn has_unique_id(&self) -> bool {
@@ -266,6 +271,15 @@ pub trait Kind: Send + Sync {
     fn goes_with(&self) -> Option<GoesWith> {
         None
     }
+}
+
+/// What may become of an object that is there already and bears nobody's marks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Takeover {
+    /// It is left alone. Why, and the way out, where there is more to say than that it is somebody else's.
+    Refused(Option<String>),
+    /// It may be taken over, by whoever confirms it by name.
+    ByName,
 }
 
 /// What of an object is not carried out.

@@ -8,7 +8,10 @@
 mod support;
 
 mod apply;
+mod argocd;
 mod argocd_double;
+mod argocd_drain;
+mod argocd_errors;
 mod benchmark;
 mod broken_documents;
 mod crash;

@@ -10,13 +10,14 @@ from .world import LOCK
 
 
 def by_endpoint(endpoint: str) -> dict[str, Any] | None:
-    """The cluster with that API server endpoint, in whatever account and region."""
+    """The cluster with that API server endpoint (or that ARN), in whatever account and region."""
     wanted = endpoint.rstrip("/")
     with LOCK:
         for cluster in all_clusters():
-            if cluster.body.get("endpoint") == wanted:
+            if wanted in (cluster.body.get("endpoint"), cluster.body["arn"]):
                 return {
                     "name": cluster.name,
+                    "endpoint": cluster.body.get("endpoint"),
                     "arn": cluster.body["arn"],
                     "account": cluster.account,
                     "region": cluster.region,

@@ -85,14 +85,18 @@ fn file_rows(settings: &Settings) -> Vec<Row> {
 
 /// Argo CD. Token and options, which may hold one, are never shown.
 fn argocd_rows(settings: &Settings, environment: &Environment) -> Vec<Row> {
-    let none = settings.file.argocd_none.as_ref().map(|none| row("argocd", &"none", &Origin::File(none.location.clone())));
+    let kind = row("argocd", &choice(&settings.argocd.value), &settings.argocd.origin);
+    let given = settings.file.argocd.values.iter();
+    let given = given.map(|(key, value)| row(&format!("argocd.{key}"), &value.value, &Origin::File(value.location.clone())));
     let server = variable("argocd.server", environment, environment::ARGOCD_SERVER);
+    let server = Row { value: server.value.map(|server| without_password(&server)), ..server };
     let hidden = |name, variable_name| {
         let shown = variable(name, environment, variable_name);
         Row { value: shown.value.map(|_| "(set)".into()), ..shown }
     };
     let token = hidden("argocd.token", environment::ARGOCD_AUTH_TOKEN);
-    none.into_iter().chain([server, token, hidden("argocd.options", environment::ARGOCD_OPTS)]).collect()
+    let reached = [server, token, hidden("argocd.options", environment::ARGOCD_OPTS)];
+    std::iter::once(kind).chain(given).chain(reached).collect()
 }
 
 /// What the AWS SDK reads for itself.
@@ -130,9 +134,11 @@ fn choice(value: &impl ValueEnum) -> String {
 
 /// A URL without the user and password that it may hold.
 fn without_password(url: &str) -> String {
-    match (url.split_once("://"), url.split_once("://").and_then(|(_, rest)| rest.split_once('@'))) {
-        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://…@{host}"),
-        _ => url.to_owned(),
+    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    match rest.rsplit_once('@') {
+        Some((_, host)) if scheme.is_empty() => format!("…@{host}"),
+        Some((_, host)) => format!("{scheme}://…@{host}"),
+        None => url.to_owned(),
     }
 }
 
@@ -151,7 +157,7 @@ mod tests {
         let environment = Environment::of(&[
             ("FLEETCTL_STATE", "/var/fleet"),
             ("AWS_REGION", "us-west-2"),
-            ("ARGOCD_SERVER", "argocd.example.com"),
+            ("ARGOCD_SERVER", "user:very-secret@argocd.example.com"),
             ("ARGOCD_AUTH_TOKEN", "very-secret"),
             ("ARGOCD_OPTS", "--auth-token very-secret"),
             ("AWS_ENDPOINT_URL", "http://user:very-secret@127.0.0.1:4566"),
@@ -177,7 +183,8 @@ mod tests {
         defaultTags.team                platform                       DIR/fleetctl.yaml:6
         accounts.222222222222.roleName  ack                            DIR/fleetctl.yaml:3
         accounts.222222222222.duration  1h                             DIR/fleetctl.yaml:4
-        argocd.server                   argocd.example.com             environment variable ARGOCD_SERVER
+        argocd                          auto                           default
+        argocd.server                   …@argocd.example.com           environment variable ARGOCD_SERVER
         argocd.token                    (set)                          environment variable ARGOCD_AUTH_TOKEN
         argocd.options                  (set)                          environment variable ARGOCD_OPTS
         aws.profile                                                    default

@@ -6,12 +6,19 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::launch;
 use crate::cli::progress::Progress;
+use crate::cli::settings::file::parse_duration;
 use crate::cli::style::plural;
 use crate::cli::targets::{self, Recorded};
+use crate::engine::api::Drain;
+use crate::engine::plan::Plan;
 use crate::engine::stop::Stop;
 use crate::state::session::read_each;
 use crate::state::store::Store;
 use futures::future::join_all;
+use std::time::Duration;
+
+/// How long Applications may take to go.
+const DRAIN_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// Plans from the state, shows, asks and carries out, all instances side by side.
 pub(super) async fn run(context: &Context, arguments: &Destroy) -> Result<u8, CliError> {
@@ -25,18 +32,39 @@ pub(super) async fn run(context: &Context, arguments: &Destroy) -> Result<u8, Cl
     let progress = Progress::new(&context.printer);
     let carry_out = CarryOut { context, command: "destroy", progress, carry_on: context.command_line.clone() };
     carry_out.can_be_answered()?;
+    let drain = drain(arguments)?;
     let engine = launch::engine(context, carry_out.progress.events()).await?;
-    let opened = join_all(keys.iter().map(|key| async { (key.to_string(), engine.open_destroy(key).await) }));
+    let opened = join_all(keys.iter().map(|key| async { (key.to_string(), engine.open_destroy(key, drain.clone()).await) }));
     // What was recorded a moment ago and is not any more is destroyed.
     let destroys: Vec<_> = carry_out.all_opened(opened.await)?.into_iter().flatten().collect();
     let plans: Vec<_> = destroys.iter().map(crate::engine::api::Destroy::plan).collect();
     carry_out.show(&plans);
     let instances = plans.iter().map(|plan| plan.header.instance.to_string()).collect::<Vec<_>>().join(", ");
     let question = format!("Destroy {}, {} in all?", instances, plural(changed(&plans), "object"));
-    carry_out.ask(&question, &plans, &[]).await?;
+    let question = question + &living(&plans);
+    let confirmed = carry_out.ask(&question, &plans, &arguments.confirm).await?;
     let stop = Stop::default();
-    let runs = destroys.into_iter().map(|destroy| (destroy.plan().header.instance.to_string(), destroy.run(&stop)));
+    let runs = destroys.into_iter().map(|destroy| (destroy.plan().header.instance.to_string(), destroy.run(&confirmed, &stop)));
     carry_out.run(runs, &stop).await
+}
+
+/// How Applications are removed first, if they are.
+fn drain(arguments: &Destroy) -> Result<Option<Drain>, CliError> {
+    let timeout = match &arguments.drain_timeout {
+        Some(text) => {
+            let wrong = |expected| CliError::Usage(format!("--drain-timeout is {expected}, not `{text}`"));
+            parse_duration(text).map_err(wrong)?
+        }
+        None => DRAIN_TIMEOUT,
+    };
+    Ok(arguments.drain.then(|| Drain { timeout, labels: arguments.drain_label.iter().cloned().collect() }))
+}
+
+/// What lives on the clusters, as part of the question.
+fn living(plans: &[&Plan]) -> String {
+    let found = plans.iter().flat_map(|plan| &plan.applications).filter(|found| found.count != Some(0));
+    let texts: Vec<String> = found.map(|found| format!(" {}: {found}.", found.address)).collect();
+    texts.concat()
 }
 
 /// What is recorded. A state that cannot be read does not keep others from being destroyed.

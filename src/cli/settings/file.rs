@@ -1,10 +1,13 @@
 //! The settings file, `fleetctl.yaml`: read with positions, unknown keys refused.
 
+mod argocd;
+
 use crate::aws::arn::{RoleArn, is_account};
 use crate::engine::api::AccountSettings;
 use crate::graph::diagnostic::{Diagnostic, Location, SourceFile};
 use crate::graph::yaml::{self, Key, Node, NodeValue};
 use crate::kinds::values::{self, Wrong, iam_arn, iam_path};
+pub use argocd::ArgoCdFile;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,8 +38,8 @@ pub struct SettingsFile {
     pub role_path: Option<Located<String>>,
     /// `permissionsBoundary`.
     pub permissions_boundary: Option<Located<String>>,
-    /// `argocd: none`.
-    pub argocd_none: Option<Located<()>>,
+    /// `argocd`.
+    pub argocd: ArgoCdFile,
     /// `defaultTags`, by key.
     pub default_tags: BTreeMap<String, Located<String>>,
     /// `accounts`, by account id.
@@ -99,7 +102,7 @@ impl Reader {
                 "permissionsBoundary" => settings.permissions_boundary = self.checked(&key.text, node, check_policy_arn),
                 "parallelism" => settings.parallelism = self.parsed("parallelism", node, parse_parallelism),
                 "visibilityWindow" => settings.visibility_window = self.parsed(&key.text, node, parse_duration),
-                "argocd" => settings.argocd_none = self.parsed("argocd", node, parse_argocd),
+                "argocd" => settings.argocd = self.argocd(node),
                 "defaultTags" => settings.default_tags = self.tags(node),
                 "accounts" => self.accounts(node, &mut settings),
                 _ => self.unknown_key(key, &KEYS),
@@ -268,11 +271,6 @@ fn wrong(found: Option<Wrong>) -> Result<(), String> {
     found.map_or(Ok(()), |wrong| Err(wrong.expected))
 }
 
-fn parse_argocd(text: &str) -> Result<(), String> {
-    let message = || "`none` or left out (a server is named by the variable ARGOCD_SERVER)".into();
-    (text == "none").then_some(()).ok_or_else(message)
-}
-
 /// How many steps at one time.
 pub fn parse_parallelism(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|number| (1..=1000).contains(number)).ok_or_else(|| "a number from 1 to 1000".into())
@@ -348,7 +346,7 @@ zzz: 1
         fleetctl.yaml:3:8: `state` must be text, not a number (write "7")
         fleetctl.yaml:4:14: `parallelism` is a number from 1 to 1000, not `0`
         fleetctl.yaml:5:19: `visibilityWindow` is a number of seconds, or a time like `90s`, `15m`, `1h`, not `soon`
-        fleetctl.yaml:6:9: `argocd` is `none` or left out (a server is named by the variable ARGOCD_SERVER), not `yes`
+        fleetctl.yaml:6:9: `argocd` is `none`, `auto`, `hosted` or `self-managed` (a server is named by the variable ARGOCD_SERVER), not `yes`
         fleetctl.yaml:7:11: `rolePath` is / or /some/path/, at most 512 characters, not `fleet`
         fleetctl.yaml:8:21: `cost` must be text, not a number (write "12")
         fleetctl.yaml:8:25: `aws:x`: keys that begin with `aws:` or `fleetctl:` are reserved (another key)

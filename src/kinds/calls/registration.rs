@@ -5,7 +5,7 @@ use super::{CLUSTER, cluster};
 use crate::argocd::connect;
 use crate::argocd::settings::ArgoCdSettings;
 use crate::kinds::cluster::Cluster;
-use crate::kinds::kind::{Kind, Observed, Owner, StepError};
+use crate::kinds::kind::{Kind, Observed, Owner, StepError, Takeover};
 use crate::kinds::registration::Registration;
 use crate::state::file::Record;
 use percent_encoding::percent_decode_str;
@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+const ARN: &str = "arn:aws:eks:us-west-2:222222222222:cluster/workload-cluster1";
 const SERVER: &str = "https://ABC.gr7.us-west-2.eks.amazonaws.com";
 
 /// A request: its first line without the version, and its body.
@@ -24,6 +25,9 @@ type Request = (String, Value);
 struct ArgoCd {
     clusters: Arc<Mutex<Vec<Value>>>,
     changes: Arc<Mutex<Vec<Request>>>,
+    /// Its version; what the hosted one calls a server it has been given.
+    version: &'static str,
+    rewritten: Option<&'static str>,
 }
 
 impl ArgoCd {
@@ -44,6 +48,9 @@ impl ArgoCd {
 
     fn answer(&self, line: &str, body: &Value) -> Value {
         let mut clusters = self.clusters.lock().unwrap();
+        if line == "GET /api/version" {
+            return json!({"Version": self.version});
+        }
         if line.starts_with("GET ") {
             return json!({"items": clusters.iter().map(given_back).collect::<Vec<_>>()});
         }
@@ -55,8 +62,12 @@ impl ArgoCd {
             return json!({});
         }
         if line.starts_with("POST ") {
-            clusters.push(body.clone());
-            return given_back(body);
+            let mut cluster = body.clone();
+            if let Some(server) = self.rewritten {
+                cluster["server"] = json!(server);
+            }
+            clusters.push(cluster.clone());
+            return given_back(&cluster);
         }
         let there = clusters.iter_mut().find(|cluster| cluster["server"] == server).unwrap();
         for field in fields.split('&').filter_map(|field| field.strip_prefix("updatedFields=")) {
@@ -242,5 +253,69 @@ async fn without_argo_cd_or_cluster_nothing_is_called() {
     world.cloud.readers.argocd = None;
     let refused = world.make(&Registration, &secret()).await.unwrap_err();
     assert!(matches!(&refused, StepError::Refused(error) if error.code == "NotConfigured"), "{refused}");
+    assert!(argocd.lines().is_empty());
+}
+
+/// What the hosted Argo CD is given and gives back.
+#[tokio::test]
+async fn the_hosted_argo_cd_is_given_the_arn_and_may_change_it() {
+    for (rewritten, id) in [(None, ARN), (Some("https://hosted"), "https://hosted")] {
+        let argocd = ArgoCd { version: "v3.2.7+eks-1", rewritten, ..ArgoCd::default() };
+        let world = world(&argocd).await;
+        let mut wanted = secret();
+        wanted["stringData"].as_object_mut().unwrap().remove("project");
+        let (record, observed) = world.make(&Registration, &wanted).await.unwrap();
+        let sent = argocd.changes.lock().unwrap()[0].1.clone();
+        assert_eq!((&sent["server"], &sent["project"]), (&json!(ARN), &json!("default")));
+        assert_eq!(sent["config"], json!({"awsAuthConfig": {"clusterName": ARN}}));
+        assert!(sent["annotations"]["fleetctl/config-hash"].is_null());
+        assert_eq!(record.id, id);
+        let subject = of(&Registration, &wanted);
+        let again = read_again(&world, &record).await;
+        assert_eq!(Registration.compare(&subject, &wanted, &again, None), []);
+        assert_eq!(Registration.find(&world.cloud.readers, &subject, &wanted).await.unwrap(), Some(observed));
+        Registration.delete(&world.cloud, &world.recorder, &subject, &record).await.unwrap();
+        assert!(argocd.clusters.lock().unwrap().is_empty(), "{:?}", argocd.lines());
+    }
+}
+
+/// A Secret as kro makes them: server, name and project, no configuration.
+#[tokio::test]
+async fn what_kro_registered_is_taken_over_by_one_put() {
+    let argocd = ArgoCd { version: "v3.2.7+eks-1", ..ArgoCd::default() };
+    let world = world(&argocd).await;
+    let made_by_kro = json!({"server": ARN, "name": CLUSTER, "project": "default", "labels": {"tenant": "old"}, "config": {}});
+    argocd.clusters.lock().unwrap().push(made_by_kro);
+    let subject = of(&Registration, &secret());
+    let observed = Registration.find(&world.cloud.readers, &subject, &secret()).await.unwrap().unwrap();
+    assert_eq!((observed.owner(&subject.marks), Registration.takeover(&observed)), (Owner::Nobody, Takeover::ByName));
+    Registration.configure(&world.cloud, &world.recorder, &subject, &secret(), &observed).await.unwrap();
+    let lines = argocd.lines();
+    assert!(
+        lines.len() == 1 && lines[0].starts_with("PUT ") && lines[0].ends_with("?updatedFields=labels&updatedFields=annotations"),
+        "{lines:?}"
+    );
+    let observed = Registration.find(&world.cloud.readers, &subject, &secret()).await.unwrap().unwrap();
+    assert_eq!(observed.owner(&subject.marks), Owner::Ours);
+    assert_eq!(Registration.compare(&subject, &secret(), &observed, None), []);
+}
+
+#[tokio::test]
+async fn registrations_in_each_others_way_are_shown_and_never_touched() {
+    let argocd = ArgoCd::default();
+    let world = world(&argocd).await;
+    let subject = of(&Registration, &secret());
+    let rows = [
+        (vec![json!({"server": SERVER, "name": CLUSTER}), json!({"server": SERVER, "name": "kro"})], "2 registrations"),
+        (vec![json!({"server": "https://other", "name": CLUSTER})], "another cluster of the name"),
+        (vec![json!({"server": ARN, "name": "spoke"})], "delete that Secret"),
+    ];
+    for (clusters, part) in rows {
+        *argocd.clusters.lock().unwrap() = clusters;
+        let observed = Registration.find(&world.cloud.readers, &subject, &secret()).await.unwrap().unwrap();
+        let Takeover::Refused(Some(reason)) = Registration.takeover(&observed) else { panic!("{observed:?}") };
+        assert!(reason.contains(part), "{reason}");
+        world.make(&Registration, &secret()).await.unwrap_err();
+    }
     assert!(argocd.lines().is_empty());
 }

@@ -2,10 +2,13 @@
 //! carried out over Argo CD's API and never written to Kubernetes. Other Secrets are named and left alone.
 //!
 //! The Secret's `server` is the cluster's ARN, as the Argo CD of EKS has it. A self-managed Argo CD takes the endpoint, the
-//! certificate authority and the cluster's name for tokens: those come from the cluster as EKS has it. Registrations are
+//! certificate authority and the cluster's name for tokens: those come from the cluster as EKS has it. Which of the two
+//! Argo CD is, settings say, or its version. Registrations are
 //! told from others by annotations with our marks, and are listed and chosen by server before anything is written, because
 //! Argo CD would make a second one of the same server without a word.
 
+pub mod bridge;
+pub mod drain;
 mod listing;
 mod secret;
 mod state;
@@ -14,7 +17,7 @@ mod target;
 
 use self::secret::{ClusterArn, Wanted, is_registration};
 use super::catalog::{self, Facts};
-use super::kind::{Cloud, FieldChange, Kind, NotCarriedOut, Observed, Readers, StepError, Subject, Typical};
+use super::kind::{Cloud, FieldChange, Kind, NotCarriedOut, Observed, Readers, StepError, Subject, Takeover, Typical};
 use super::recorder::Recorder;
 use super::schemas;
 use super::shared::{create, create_asking, only_known};
@@ -52,50 +55,81 @@ async fn find(readers: &Readers, subject: &Subject, desired: &Value) -> Result<O
     if wanted.name.is_empty() {
         return Ok(None);
     }
+    let argocd = listing::reader(readers.argocd.as_ref())?;
     let mut target = match &wanted.server {
-        Some(arn) => target::read(&readers.eks, subject, arn).await?,
+        Some(arn) => target::read(readers, argocd, subject, arn).await?,
         None => None,
     };
-    let clusters = listing::reader(readers.argocd.as_ref())?.list_clusters().await?;
-    let server = target.as_ref().map(|target| target.server.as_str());
-    let Some(cluster) = listing::choose(&clusters, server, &wanted.name, &subject.marks)? else { return Ok(None) };
+    let clusters = argocd.list_clusters().await?;
+    let cluster = match listing::choose(&clusters, target.as_ref(), &wanted.name, &subject.marks) {
+        Ok(Some(cluster)) => cluster,
+        Ok(None) => return Ok(None),
+        Err(conflict) => return Ok(Some(state::conflict(conflict))),
+    };
     // Where the ARN is not known yet, the registration itself says which cluster it is for.
     let arn = wanted.server.or_else(|| cluster_of(cluster, subject));
     if let (None, Some(arn)) = (&target, &arn) {
-        target = target::read(&readers.eks, subject, arn).await?;
+        target = target::read(readers, argocd, subject, arn).await?;
     }
-    let is_target = target.as_ref().is_some_and(|target| target.server == listing::trimmed(&cluster.server));
+    let is_target = target.as_ref().is_some_and(|target| target.is_hosted() || listing::is_of(cluster, target));
     let stands_for = arn.as_ref().filter(|_| is_target).map_or(cluster.server.as_str(), |arn| arn.arn.as_str());
     Ok(Some(state::observed(cluster, stands_for, target.as_ref())))
 }
 
-/// The ARN of the cluster that a registration names in its `awsAuthConfig`, in the account and region where it belongs.
+/// The ARN of the cluster that a registration names in its `awsAuthConfig` (by name: in the account and region where it
+/// belongs), or as its server.
 fn cluster_of(cluster: &crate::argocd::Cluster, subject: &Subject) -> Option<ClusterArn> {
-    let name = cluster.config["awsAuthConfig"]["clusterName"].as_str()?;
+    let name = cluster.config["awsAuthConfig"]["clusterName"].as_str();
     let identity = &subject.identity;
-    ClusterArn::parse(&format!("arn:{}:eks:{}:{}:cluster/{name}", subject.partition, identity.region, identity.account))
+    let arn = |name| format!("arn:{}:eks:{}:{}:cluster/{name}", subject.partition, identity.region, identity.account);
+    let by_arn = name.and_then(ClusterArn::parse).or_else(|| ClusterArn::parse(&cluster.server));
+    by_arn.or_else(|| ClusterArn::parse(&arn(name?)))
 }
 
 async fn read(readers: &Readers, subject: &Subject, record: &Record) -> Result<Option<Observed>, CallError> {
-    let server = record.applied["stringData"]["server"].as_str().unwrap_or(&record.id);
+    let argocd = listing::reader(readers.argocd.as_ref())?;
+    let text = |key: &str| record.applied["stringData"][key].as_str();
+    let (server, name) = (text("server").unwrap_or(&record.id), text("name").unwrap_or_default());
     let target = async {
         match ClusterArn::parse(server) {
-            Some(arn) => target::read(&readers.eks, subject, &arn).await,
+            Some(arn) => target::read(readers, argocd, subject, &arn).await,
             None => Ok(None),
         }
     };
     // The cluster first: whoever else reads it now shares the call.
-    let (target, clusters) = tokio::join!(target, listing::reader(readers.argocd.as_ref())?.list_clusters());
-    let clusters = clusters?;
-    let Some(cluster) = listing::of_server(&clusters, &record.id)? else { return Ok(None) };
-    Ok(Some(state::observed(cluster, server, target?.as_ref())))
+    let (target, clusters) = tokio::join!(target, argocd.list_clusters());
+    let (target, clusters) = (target?, clusters?);
+    Ok(seen(&clusters, record, subject, (server, name), target.as_ref()))
 }
 
 /// The same without the cluster.
-async fn glance(readers: &Readers, record: &Record) -> Result<Option<Observed>, CallError> {
+async fn glance(readers: &Readers, subject: &Subject, record: &Record) -> Result<Option<Observed>, CallError> {
     let clusters = listing::reader(readers.argocd.as_ref())?.list_clusters().await?;
-    let server = record.applied["stringData"]["server"].as_str().unwrap_or(&record.id);
-    Ok(listing::of_server(&clusters, &record.id)?.map(|cluster| state::observed(cluster, server, None)))
+    let text = |key: &str| record.applied["stringData"][key].as_str();
+    let (server, name) = (text("server").unwrap_or(&record.id), text("name").unwrap_or_default());
+    Ok(seen(&clusters, record, subject, (server, name), None))
+}
+
+/// What a record's registration looks like among all of Argo CD's.
+fn seen(
+    clusters: &[crate::argocd::Cluster],
+    record: &Record,
+    subject: &Subject,
+    (server, name): (&str, &str),
+    target: Option<&target::Target>,
+) -> Option<Observed> {
+    let chosen = match target {
+        Some(target) => listing::choose(clusters, Some(target), name, &subject.marks),
+        None => Ok(None),
+    };
+    let found = match chosen {
+        Ok(None) => listing::recorded(clusters, &record.id, name, &subject.marks),
+        chosen => chosen,
+    };
+    match found {
+        Ok(found) => found.map(|cluster| state::observed(cluster, server, target)),
+        Err(conflict) => Some(state::conflict(conflict)),
+    }
 }
 
 /// What of this Secret is not carried out.
@@ -151,10 +185,10 @@ impl Kind for Registration {
     fn glance<'a>(
         &'a self,
         readers: &'a Readers,
-        _subject: &'a Subject,
+        subject: &'a Subject,
         record: &'a Record,
     ) -> BoxFuture<'a, Result<Option<Observed>, CallError>> {
-        Box::pin(glance(readers, record))
+        Box::pin(glance(readers, subject, record))
     }
 
     fn create<'a>(
@@ -186,6 +220,10 @@ impl Kind for Registration {
         record: &'a Record,
     ) -> BoxFuture<'a, Result<(), StepError>> {
         Box::pin(steps::delete(cloud, recorder, subject, record))
+    }
+
+    fn takeover(&self, observed: &Observed) -> Takeover {
+        state::takeover(observed)
     }
 
     fn recordable(&self, desired: &Value) -> Value {

@@ -53,6 +53,8 @@ impl Wanted {
 pub(super) struct ClusterArn {
     /// The whole ARN.
     pub(super) arn: String,
+    /// Its partition: `aws`.
+    pub(super) partition: String,
     /// The cluster's region.
     pub(super) region: String,
     /// The cluster's account.
@@ -73,6 +75,7 @@ impl ClusterArn {
         let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
         (named && digits && plain).then(|| Self {
             arn: text.to_owned(),
+            partition: partition.to_owned(),
             region: region.to_owned(),
             account: account.to_owned(),
             name: name.to_owned(),

@@ -1,16 +1,19 @@
 //! A registration as Argo CD has it, and what differs from what is wanted.
 
-use super::listing::trimmed;
+use super::listing::{Conflict, trimmed};
 use super::secret::{SECRET_TYPE, Wanted};
 use super::target::{CONFIG_HASH, Target, readable};
 use crate::argocd::Cluster;
-use crate::kinds::kind::{Changeability, FieldChange, Observed, Readiness, Subject};
+use crate::kinds::kind::{Changeability, FieldChange, Observed, Readiness, Subject, Takeover};
 use crate::kinds::shared::without_nulls;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Keys of labels and annotations that belong to Argo CD and are left as they are unless the document has them.
 const ARGO_CD: &str = "argocd.argoproj.io/";
+
+/// Why a registration cannot get another name.
+const NAME: &str = "Applications are called after the cluster's name and find it by that: with another one all add-ons would be removed and made anew";
 
 /// Why a registration cannot get another server.
 const SERVER: &str = "Argo CD knows a cluster by its server: another server is another registration";
@@ -20,7 +23,7 @@ type Map = BTreeMap<String, String>;
 /// The observed object. `server` is what stands for the server in the Secret: the ARN, where it is the ARN's cluster.
 /// `target` is that cluster as EKS has it now, so that a plan sees a new endpoint or authority.
 pub(super) fn observed(cluster: &Cluster, server: &str, target: Option<&Target>) -> Observed {
-    let now = target.map(|target| json!({ "server": target.server, "config": target.readable_config(), "hash": target.hash() }));
+    let now = target.map(|target| wanted_now(cluster, target));
     Observed {
         id: trimmed(&cluster.server).to_owned(),
         spec: json!({
@@ -35,6 +38,38 @@ pub(super) fn observed(cluster: &Cluster, server: &str, target: Option<&Target>)
         tags: cluster.annotations.clone(),
         readiness: Readiness::Ready,
     }
+}
+
+/// How the cluster is to be reached as EKS has it now. The hosted Argo CD goes by the ARN: whatever it calls the server is
+/// right, and so is a registration without a configuration.
+fn wanted_now(cluster: &Cluster, target: &Target) -> Value {
+    let given = readable(&cluster.config);
+    let server = if target.is_hosted() { trimmed(&cluster.server) } else { target.server() };
+    let leave_config = target.is_hosted() && given["awsAuthConfig"].is_null();
+    let config = if leave_config { given } else { target.readable_config() };
+    let hash = if leave_config { None } else { target.hash() };
+    json!({ "server": server, "config": config, "hash": hash })
+}
+
+/// Registrations that stand in each other's way, as one object that is nobody's: it is shown, and never touched.
+pub(super) fn conflict(conflict: Conflict) -> Observed {
+    Observed {
+        id: conflict.server,
+        spec: json!({}),
+        status: json!({ "conflict": conflict.message }),
+        tags: Map::new(),
+        readiness: Readiness::Ready,
+    }
+}
+
+/// Whether a registration that nobody marked may be taken over: only that of this very cluster.
+pub(super) fn takeover(observed: &Observed) -> Takeover {
+    let status = &observed.status;
+    if let Some(conflict) = status["conflict"].as_str() {
+        return Takeover::Refused(Some(conflict.to_owned()));
+    }
+    let is_this_cluster = status["cluster"]["server"].is_string() && status["cluster"]["server"] == status["server"];
+    if is_this_cluster { Takeover::ByName } else { Takeover::Refused(None) }
 }
 
 /// The annotations that are wanted: those of the document, and our marks.
@@ -52,15 +87,21 @@ pub(super) fn differences(subject: &Subject, desired: &Value, observed: &Observe
     let annotations = wanted_annotations(subject, &wanted);
     let annotations = by_key("metadata.annotations", &annotations, &observed.spec["metadata"]["annotations"]);
     let mut changes: Vec<FieldChange> = labels.into_iter().chain(annotations).collect();
-    for key in ["name", "project"] {
-        let (after, before) = (&desired["stringData"][key], &observed.spec["stringData"][key]);
-        if after.is_string() && after != before {
-            changes.push(in_place(format!("stringData.{key}"), before.clone(), after.clone()));
-        }
-    }
+    changes.extend(text(desired, observed, "name").map(|change| FieldChange {
+        changeability: Changeability::Replacement,
+        reason: Some(NAME),
+        ..change
+    }));
+    changes.extend(text(desired, observed, "project"));
     changes.extend(server(desired, observed));
     changes.extend(config(observed));
     changes
+}
+
+fn text(desired: &Value, observed: &Observed, key: &str) -> Option<FieldChange> {
+    let (after, before) = (&desired["stringData"][key], &observed.spec["stringData"][key]);
+    (after.is_string() && before.is_string() && after != before)
+        .then(|| in_place(format!("stringData.{key}"), before.clone(), after.clone()))
 }
 
 fn by_key(path: &str, wanted: &Map, observed: &Value) -> Vec<FieldChange> {
@@ -119,7 +160,7 @@ fn config(observed: &Observed) -> Vec<FieldChange> {
     if way.0 != way.1 {
         changes.push(in_place("config".to_owned(), way.0.clone(), way.1.clone()));
     }
-    if hash != &now["hash"] {
+    if now["hash"].is_string() && hash != &now["hash"] {
         changes.push(in_place("config.tlsClientConfig.caData".to_owned(), hash.clone(), now["hash"].clone()));
     }
     changes

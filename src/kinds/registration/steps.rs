@@ -1,11 +1,11 @@
 //! Registering a cluster, changing its registration, and taking it away.
 
-use super::listing::{choose, is_ours, not_configured, of_server, trimmed, whose};
+use super::listing::{choose, is_ours, not_configured, of_server, recorded, trimmed, whose};
 use super::secret::{ClusterArn, Wanted, without_secrets};
 use super::state::{carried_over, differences, observed, wanted_annotations};
 use super::target::{self, CONFIG_HASH, Target};
 use crate::argocd::{Cluster, Reader, Writer};
-use crate::aws::error::CallError;
+use crate::aws::error::{CallError, ErrorClass};
 use crate::kinds::kind::{Changeability, Cloud, Observed, StepError, Subject};
 use crate::kinds::recorder::{Call, Created, Recorder};
 use crate::kinds::shared::{change, creation, fault, removal, required, touches};
@@ -13,28 +13,31 @@ use crate::state::file::Record;
 use serde_json::Value;
 use std::time::Duration;
 
-/// How long Argo CD may be refused by a cluster whose access entry is not effective yet.
-const PATIENCE: Duration = Duration::from_mins(5);
 /// Argo CD answers reads from a cache, which may be behind another replica's writes.
 const READ_BACK: (u32, Duration) = (5, Duration::from_secs(1));
 
 /// Argo CD, and whose registration it is about.
-struct ArgoCd<'a> {
+pub(super) struct ArgoCd<'a> {
     reader: &'a Reader,
-    writer: &'a Writer,
+    pub(super) writer: &'a Writer,
     recorder: &'a Recorder,
     subject: &'a Subject,
 }
 
 impl<'a> ArgoCd<'a> {
-    fn of(cloud: &'a Cloud, recorder: &'a Recorder, subject: &'a Subject) -> Result<Self, StepError> {
+    pub(super) fn of(cloud: &'a Cloud, recorder: &'a Recorder, subject: &'a Subject) -> Result<Self, StepError> {
         match (&cloud.readers.argocd, &cloud.writers.argocd) {
             (Some(reader), Some(writer)) => Ok(Self { reader, writer, recorder, subject }),
             _ => Err(StepError::Refused(not_configured("CreateCluster"))),
         }
     }
 
-    async fn list(&self) -> Result<Vec<Cluster>, StepError> {
+    /// How long it may be refused by a cluster whose access entry is not effective yet.
+    pub(super) fn patience(&self) -> Duration {
+        self.reader.registering().patience
+    }
+
+    pub(super) async fn list(&self) -> Result<Vec<Cluster>, StepError> {
         self.reader.list_clusters().await.map_err(StepError::Refused)
     }
 }
@@ -50,17 +53,29 @@ pub(super) async fn create(
     let wanted = Wanted::of(desired);
     let arn = required(wanted.server.as_ref(), "stringData.server (the ARN of an EKS cluster)")?;
     required(Some(&wanted.name).filter(|name| !name.is_empty()), "stringData.name")?;
-    let target = read_target(cloud, subject, arn).await?;
-    let clusters = argocd.list().await?;
-    let there = choose(&clusters, Some(&target.server), &wanted.name, &subject.marks).map_err(StepError::Refused)?;
-    if let Some(there) = there {
-        allowed(there, &target, subject)?;
-    }
-    let cluster = registration(subject, &wanted, &target, there);
-    let record = argocd.register(desired, &cluster, there.is_some()).await?;
+    let target = read_target(cloud, argocd.reader, subject, arn).await?;
+    let mut gone = false;
+    let (record, cluster) = loop {
+        let clusters = argocd.list().await?;
+        let there = choose(&clusters, Some(&target), &wanted.name, &subject.marks).map_err(refused)?;
+        if let Some(there) = there {
+            allowed(there, &target, subject)?;
+        }
+        let cluster = registration(subject, &wanted, &target, there);
+        match argocd.register(desired, &cluster, &target, there.is_some()).await {
+            // Somebody removed it between list and write: it is looked for again, once.
+            Err(StepError::Refused(error)) if error.class == ErrorClass::NotFound && !gone => gone = true,
+            done => break (done?, cluster),
+        }
+    };
     // It is registered and recorded: when it cannot be read back, what was sent has to do.
     let found = argocd.read_back(&record.id, |_| true).await.ok().flatten().unwrap_or(cluster);
     Ok((record, observed(&found, &arn.arn, Some(&target))))
+}
+
+/// A refusal of Argo CD's, or of our own.
+pub(super) fn refused(error: impl Into<CallError>) -> StepError {
+    StepError::Refused(error.into())
 }
 
 /// Whether what is there may be written over.
@@ -68,18 +83,20 @@ fn allowed(there: &Cluster, target: &Target, subject: &Subject) -> Result<(), St
     if !is_ours(there, &subject.marks) {
         return Err(StepError::NotOurs(whose(there, &subject.marks)));
     }
-    if trimmed(&there.server) != target.server {
+    if !target.is_hosted() && trimmed(&there.server) != target.server() {
         let message = format!(
             "Argo CD still has our registration {} at {}, where the cluster is no more; it is at {}",
-            there.name, there.server, target.server
+            there.name,
+            there.server,
+            target.server()
         );
         return Err(StepError::Refused(fault("argocd", "ListClusters", "OldServer", message)));
     }
     Ok(())
 }
 
-async fn read_target(cloud: &Cloud, subject: &Subject, arn: &ClusterArn) -> Result<Target, StepError> {
-    let found = target::read(&cloud.readers.eks, subject, arn).await.map_err(StepError::Refused)?;
+async fn read_target(cloud: &Cloud, argocd: &Reader, subject: &Subject, arn: &ClusterArn) -> Result<Target, StepError> {
+    let found = target::read(&cloud.readers, argocd, subject, arn).await.map_err(StepError::Refused)?;
     found.ok_or_else(|| {
         let message = format!("the cluster {} has no endpoint and certificate authority yet", arn.name);
         StepError::Refused(fault("eks", "DescribeCluster", "ClusterNotReady", message))
@@ -92,11 +109,11 @@ pub(super) fn registration(subject: &Subject, wanted: &Wanted, target: &Target, 
         there.map(|cluster| serde_json::json!(map(cluster))).unwrap_or_default()
     };
     let mut annotations = carried_over(wanted_annotations(subject, wanted), &kept(|cluster| &cluster.annotations));
-    annotations.insert(CONFIG_HASH.to_owned(), target.hash());
+    annotations.extend(target.hash().map(|hash| (CONFIG_HASH.to_owned(), hash)));
     Cluster {
-        server: target.server.clone(),
+        server: there.map_or(target.server(), |there| trimmed(&there.server)).to_owned(),
         name: wanted.name.clone(),
-        project: wanted.project.clone(),
+        project: target.project(&wanted.project),
         labels: carried_over(wanted.labels.clone(), &kept(|cluster| &cluster.labels)),
         annotations,
         config: target.config(),
@@ -105,16 +122,18 @@ pub(super) fn registration(subject: &Subject, wanted: &Wanted, target: &Target, 
 }
 
 impl ArgoCd<'_> {
-    async fn register(&self, desired: &Value, cluster: &Cluster, there: bool) -> Result<Record, StepError> {
+    async fn register(&self, desired: &Value, cluster: &Cluster, target: &Target, there: bool) -> Result<Record, StepError> {
         let applied = without_secrets(desired);
-        let call = |operation| -> Call<'_> { creation(self.subject, operation, &applied).patience(PATIENCE) };
+        let call = |operation| -> Call<'_> { creation(self.subject, operation, &applied).patience(self.patience()) };
         let created = |answer: &Cluster| {
             let server = if answer.server.is_empty() { &cluster.server } else { &answer.server };
             Created { id: trimmed(server).to_owned(), status: serde_json::json!({ "server": trimmed(server) }) }
         };
         let (_, record) = if there {
-            let fields = ["labels", "annotations", "project", "name", "config"];
-            let make = |permit| async move { self.writer.update_cluster(permit, cluster, &fields).await };
+            // A registration by ARN needs no configuration, and may have none.
+            let with_config: &[&str] = &["labels", "annotations", "project", "config"];
+            let fields = if target.hash().is_some() { with_config } else { &with_config[..3] };
+            let make = |permit| async move { self.writer.update_cluster(permit, cluster, fields).await };
             self.recorder.create(call("UpdateCluster"), make, created).await?
         } else {
             let make = |permit| self.writer.create_cluster(permit, cluster);
@@ -129,7 +148,7 @@ impl ArgoCd<'_> {
         let mut found = None;
         for attempt in 1..=attempts {
             let clusters = self.list().await?;
-            found = of_server(&clusters, server).map_err(StepError::Refused)?.cloned();
+            found = of_server(&clusters, server).map_err(refused)?.cloned();
             if found.as_ref().is_some_and(&settled) {
                 break;
             }
@@ -156,11 +175,11 @@ pub(super) async fn configure(
     let argocd = ArgoCd::of(cloud, recorder, subject)?;
     let wanted = Wanted::of(desired);
     let target = match &wanted.server {
-        Some(arn) if fields.contains(&"config") => Some(read_target(cloud, subject, arn).await?),
+        Some(arn) if fields.contains(&"config") => Some(read_target(cloud, argocd.reader, subject, arn).await?),
         _ => None,
     };
     let cluster = update(subject, &wanted, there, target.as_ref());
-    let call = change(subject, "UpdateCluster", &there.id).patience(PATIENCE);
+    let call = change(subject, "UpdateCluster", &there.id).patience(argocd.patience());
     let (cluster, fields) = (&cluster, &fields);
     let make = |permit| async move { argocd.writer.update_cluster(permit, cluster, fields).await };
     recorder.call(call, make).await?;
@@ -186,7 +205,6 @@ pub(super) fn updated_fields(subject: &Subject, desired: &Value, there: &Observe
         ("labels", touches(&changes, "metadata.labels")),
         ("annotations", touches(&changes, "metadata.annotations") || config),
         ("project", touches(&changes, "stringData.project")),
-        ("name", touches(&changes, "stringData.name")),
         ("config", config),
     ];
     all.into_iter().filter(|(_, differs)| *differs).map(|(field, _)| field).collect()
@@ -199,7 +217,7 @@ pub(super) fn update(subject: &Subject, wanted: &Wanted, there: &Observed, targe
         if wanted.is_empty() { texts[key].as_str().unwrap_or_default().to_owned() } else { wanted.to_owned() }
     };
     let mut annotations = carried_over(wanted_annotations(subject, wanted), &metadata["annotations"]);
-    let hash = target.map(Target::hash).or_else(|| metadata["annotations"][CONFIG_HASH].as_str().map(str::to_owned));
+    let hash = target.and_then(Target::hash).or_else(|| metadata["annotations"][CONFIG_HASH].as_str().map(str::to_owned));
     annotations.extend(hash.map(|hash| (CONFIG_HASH.to_owned(), hash)));
     Cluster {
         server: there.id.clone(),
@@ -215,12 +233,14 @@ pub(super) fn update(subject: &Subject, wanted: &Wanted, there: &Observed, targe
 /// `DELETE` by server, as names are not unique. What is not listed is gone.
 pub(super) async fn delete(cloud: &Cloud, recorder: &Recorder, subject: &Subject, record: &Record) -> Result<(), StepError> {
     let argocd = ArgoCd::of(cloud, recorder, subject)?;
-    let server = record.id.as_str();
+    let name = record.applied["stringData"]["name"].as_str().unwrap_or_default();
     let clusters = argocd.list().await?;
-    let Some(there) = of_server(&clusters, server).map_err(StepError::Refused)? else { return Ok(()) };
+    let there = recorded(&clusters, &record.id, name, &subject.marks).map_err(refused)?;
+    let Some(there) = there else { return Ok(()) };
     if !is_ours(there, &subject.marks) {
         return Err(StepError::NotOurs(whose(there, &subject.marks)));
     }
+    let server = trimmed(&there.server);
     let make = |permit| argocd.writer.delete_cluster(permit, server);
     recorder.delete(removal(subject, "DeleteCluster", server), make).await
 }

@@ -1,8 +1,10 @@
 use super::state::{carried_over, observed};
 use super::steps::{registration, update, updated_fields};
-use super::target::{CONFIG_HASH, Target};
+use super::target::tests::plain;
+use super::target::{CONFIG_HASH, Target, Way};
 use super::*;
 use crate::argocd::Cluster;
+use crate::argocd::product::ServerForm;
 use crate::kinds::kind::{Changeability, Owner};
 use crate::kinds::shared::tests::{paths, subject};
 use serde_json::json;
@@ -36,7 +38,7 @@ fn wanted() -> Value {
 }
 
 fn target() -> Target {
-    Target { cluster: "workload-cluster1".into(), server: SERVER.into(), authority: "Q0E=".into() }
+    Target { arn: ClusterArn::parse(ARN).unwrap(), endpoint: SERVER.into(), authority: "Q0E=".into(), way: plain() }
 }
 
 fn sent() -> Cluster {
@@ -118,7 +120,7 @@ fn only_the_fields_that_differ_are_written() {
     assert!(!sent.labels.contains_key("foreign") && sent.labels["tenant"] == "tenant1");
     assert_eq!((sent.server.as_str(), sent.name.as_str(), sent.project.as_str()), (SERVER, "workload-cluster1", "default"));
     assert!(sent.config.is_null());
-    assert_eq!(sent.annotations[CONFIG_HASH], target().hash());
+    assert_eq!(Some(sent.annotations[CONFIG_HASH].clone()), target().hash());
 }
 
 #[test]
@@ -128,7 +130,7 @@ fn another_authority_moves_the_hash_and_the_configuration() {
     assert_eq!(paths(&changes(&cluster)), ["config.tlsClientConfig.caData"]);
     assert_eq!(updated_fields(&us(), &wanted(), &there(&cluster)), ["annotations", "config"]);
     let sent = update(&us(), &Wanted::of(&wanted()), &there(&cluster), Some(&target()));
-    assert_eq!(sent.annotations[CONFIG_HASH], target().hash());
+    assert_eq!(Some(sent.annotations[CONFIG_HASH].clone()), target().hash());
     assert_eq!(sent.config, target().config());
     let mut cluster = stored();
     cluster.config = json!({"awsAuthConfig": {"clusterName": "other"}});
@@ -198,4 +200,43 @@ fn without_argo_cd_the_error_says_so() {
     let error = listing::reader(None).unwrap_err();
     assert_eq!(error.code, "NotConfigured");
     assert!(error.message.contains("ARGOCD_SERVER"), "{error}");
+}
+
+#[test]
+fn another_name_is_another_registration() {
+    let found = changes(&Cluster { name: "old".into(), ..stored() });
+    assert_eq!((found[0].path.as_str(), found[0].changeability), ("stringData.name", Changeability::Replacement));
+    assert!(found[0].reason.unwrap().contains("add-ons"));
+}
+
+#[test]
+fn a_role_that_settings_change_is_written() {
+    let way = Way::SelfManaged { role: Some("arn:aws:iam::111122223333:role/argocd".into()), profile: None };
+    let target = Target { way, ..target() };
+    let observed = observed(&stored(), ARN, Some(&target));
+    assert_eq!(updated_fields(&us(), &wanted(), &observed), ["annotations", "config"]);
+}
+
+#[test]
+fn the_hosted_argo_cd_goes_by_the_arn() {
+    let target = Target { way: Way::Hosted(ServerForm::Arn), ..target() };
+    let mut cluster = registration(&us(), &Wanted::of(&wanted()), &target, None);
+    assert_eq!((cluster.server.as_str(), cluster.config["awsAuthConfig"]["clusterName"].as_str()), (ARN, Some(ARN)));
+    let differs = |cluster: &Cluster| Registration.compare(&us(), &wanted(), &observed(cluster, ARN, Some(&target)), None);
+    assert_eq!(differs(&cluster), []);
+    cluster.server = "https://changed".into();
+    cluster.config = json!({});
+    assert_eq!(differs(&cluster), [], "whatever it calls the server, and without a configuration");
+    cluster.config = json!({"awsAuthConfig": {"clusterName": "other"}});
+    assert_eq!(paths(&differs(&cluster)), ["config"]);
+}
+
+#[test]
+fn only_the_registration_of_this_very_cluster_may_be_taken_over() {
+    let mut nobodys = stored();
+    nobodys.annotations.clear();
+    assert_eq!(Registration.takeover(&there(&nobodys)), Takeover::ByName);
+    assert_eq!(Registration.takeover(&observed(&nobodys, ARN, None)), Takeover::Refused(None));
+    nobodys.server = "https://other".into();
+    assert_eq!(Registration.takeover(&there(&nobodys)), Takeover::Refused(None));
 }

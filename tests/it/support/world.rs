@@ -205,6 +205,26 @@ impl World {
         Emulator::shared().request_at(&self.double_url, reqwest::Method::GET, "/_double/clusters", None)
     }
 
+    /// Where the Argo CD double itself listens, without the proxy: `127.0.0.1:8080`.
+    pub(crate) fn argocd_itself(&self) -> &str {
+        self.double_url.trim_start_matches("http://")
+    }
+
+    /// Tells the Argo CD double something: `settings`, `faults`, `secrets`, `applicationSets`.
+    pub(crate) fn tell_argocd(&self, what: &str, body: &Value) {
+        Emulator::shared().request_at(&self.double_url, reqwest::Method::POST, &format!("/_double/{what}"), Some(body));
+    }
+
+    /// What the Argo CD double says of itself: `calls`, `faults`, `applications`.
+    pub(crate) fn ask_argocd(&self, what: &str) -> Value {
+        Emulator::shared().request_at(&self.double_url, reqwest::Method::GET, &format!("/_double/{what}"), None)
+    }
+
+    /// Empties a list of the Argo CD double: `clusters`, `calls`, `faults`.
+    pub(crate) fn clear_argocd(&self, what: &str) {
+        Emulator::shared().request_at(&self.double_url, reqwest::Method::DELETE, &format!("/_double/{what}"), None);
+    }
+
     /// The state file of the instance.
     pub(crate) fn state(&self) -> Value {
         let path = self.folder.path().join("state/argocd/EksCluster.workload-cluster1.json");
