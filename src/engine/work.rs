@@ -34,8 +34,8 @@ pub struct HeldBack {
     pub drift_only: bool,
     /// Resources that were never made, or are no longer wanted: nothing is done to them, and nobody waits for them.
     pub whole: BTreeSet<NodeIndex>,
-    /// Fields by their dotted path, with the value that was applied last; null: none.
-    pub fields: BTreeMap<NodeIndex, BTreeMap<String, Value>>,
+    /// Fields by their path, name by name, with the value that was applied last; null: none.
+    pub fields: BTreeMap<NodeIndex, BTreeMap<Vec<String>, Value>>,
 }
 
 impl HeldBack {
@@ -49,14 +49,14 @@ impl HeldBack {
             let Some(node) = evaluation.nodes.get_mut(index.0) else { continue };
             for (path, value) in fields {
                 let desired = std::mem::replace(&mut node.desired, Tree::Known(Value::Null));
-                node.desired = with(desired, &path.split('.').collect::<Vec<_>>(), value);
+                node.desired = with(desired, path, value);
             }
         }
     }
 }
 
 /// A tree with another value at a path; null takes away what is there.
-fn with(tree: Tree, path: &[&str], value: &Value) -> Tree {
+fn with(tree: Tree, path: &[String], value: &Value) -> Tree {
     let Some((name, rest)) = path.split_first() else { return Tree::Known(value.clone()) };
     let mut entries: IndexMap<String, Tree> = match tree {
         Tree::Mapping(entries) => entries,
@@ -64,16 +64,26 @@ fn with(tree: Tree, path: &[&str], value: &Value) -> Tree {
         Tree::Known(Value::Null) => IndexMap::new(),
         other => return other,
     };
-    let below = entries.shift_remove(*name);
+    let below = entries.shift_remove(name);
     if !(rest.is_empty() && value.is_null()) {
-        entries.insert((*name).to_owned(), with(below.unwrap_or(Tree::Known(Value::Null)), rest, value));
+        entries.insert(name.clone(), with(below.unwrap_or(Tree::Known(Value::Null)), rest, value));
     }
     Tree::mapping(entries)
 }
 
-/// The field that a path lies in, without indices and keys: `spec.routes` of `spec.routes[0].natGatewayID`.
-pub(super) fn head(path: &str) -> &str {
-    path.split('[').next().unwrap_or_default()
+/// The place to be held for a difference at a path, name by name: a name in a mapping by itself, but a list as a whole.
+pub(super) fn place_to_hold(path: &str, applied: &Value, desired: &Value) -> Vec<String> {
+    let (head, rest) = path.split_once('[').map_or((path, None), |(head, rest)| (head, Some(rest)));
+    let mut names: Vec<String> = head.split('.').map(str::to_owned).collect();
+    let is_mapping = |object| at(object, &names).is_object();
+    let is_mapping = is_mapping(applied) || is_mapping(desired);
+    names.extend(rest.and_then(|rest| rest.strip_suffix(']')).filter(|_| is_mapping).map(str::to_owned));
+    names
+}
+
+/// The value at a path; null where there is none.
+pub(super) fn at<'a>(object: &'a Value, path: &[String]) -> &'a Value {
+    path.iter().try_fold(object, |value, name| value.get(name)).unwrap_or(&Value::Null)
 }
 
 /// Where a resource goes, and who it is.
@@ -119,7 +129,7 @@ mod tests {
     use serde_json::json;
 
     fn held(tree: Tree, path: &str, value: &Value) -> Tree {
-        with(tree, &path.split('.').collect::<Vec<_>>(), value)
+        with(tree, &path.split('.').map(str::to_owned).collect::<Vec<_>>(), value)
     }
 
     #[test]
@@ -144,8 +154,11 @@ mod tests {
     }
 
     #[test]
-    fn a_path_lies_in_a_field() {
-        let heads = ["spec.routes[0.0.0.0/0]", "spec.routes[0].natGatewayID", "metadata.labels[a]", "spec.version"].map(head);
-        assert_eq!(heads, ["spec.routes", "spec.routes", "metadata.labels", "spec.version"]);
+    fn a_name_is_held_by_itself_and_a_list_as_a_whole() {
+        let applied = json!({"spec": {"routes": [{}], "version": "1.33"}});
+        let desired = json!({"metadata": {"labels": {"a.b/c": "d"}}});
+        let paths = ["spec.routes[0.0.0.0/0]", "spec.routes[0].natGatewayID", "metadata.labels[a.b/c]", "spec.version"];
+        let places = paths.map(|path| place_to_hold(path, &applied, &desired).join(" "));
+        assert_eq!(places, ["spec routes", "spec routes", "metadata labels a.b/c", "spec version"]);
     }
 }

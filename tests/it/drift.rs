@@ -82,6 +82,13 @@ fn argocd_principal(world: &World) -> String {
     format!("arn:aws:iam::{}:role/hub-cluster-argocd-controller", world.hub)
 }
 
+/// The ARN of its access entry.
+fn entry_arn(world: &World) -> String {
+    let path = format!("/clusters/workload-cluster1/access-entries/{}", encoded(&argocd_principal(world)));
+    let entry = Account(&world.workload).eks(&path);
+    entry["accessEntry"]["accessEntryArn"].as_str().unwrap().to_owned()
+}
+
 /// Somebody changes a label of the registration in Argo CD.
 fn relabel(world: &World, key: &str, value: &str) {
     let mut cluster =
@@ -178,15 +185,8 @@ fn five_changes_past_fleetctl_are_five_findings_and_are_put_back() {
     ];
     assert_eq!(changed, expected);
     // The registration's annotations follow the entry that was made anew, and its label is back.
-    let entry = world.by_hand(
-        "eks",
-        "GET",
-        &format!("/clusters/workload-cluster1/access-entries/{}", encoded(&argocd_principal(&world))),
-        "",
-    );
-    let entry: Value = serde_json::from_str(&entry).unwrap();
     let registered = world.registered();
-    assert_eq!(registered[0]["annotations"]["access_entry_arn"], entry["accessEntry"]["accessEntryArn"]);
+    assert_eq!(registered[0]["annotations"]["access_entry_arn"], json!(entry_arn(&world)));
     assert_eq!(registered[0]["labels"]["tenant"], "tenant1");
     drift(&world, 0);
     world.fleetctl(&["plan", "cluster.yaml", "--detailed-exitcode"]).expect(0);
@@ -205,14 +205,13 @@ fn what_the_documents_have_brought_since_is_no_drift_and_is_left_alone() {
     let vpc = world.id("workload-cluster1-vpc");
     ec2(&world, &format!("Action=CreateTags&ResourceId.1={vpc}&Tag.1.Key=Name&Tag.1.Value=mine"));
     relabel(&world, "environment", "somebodys");
+    remove_entry(&world, &argocd_principal(&world));
+    std::thread::sleep(Duration::from_secs(5));
     let text = world.instance("workload-cluster1", "").replace("tenant: tenant1", "tenant: tenant2");
     world.write("cluster.yaml", &text);
     let report = drift(&world, 2);
-    assert_eq!(
-        lines(&report),
-        ["changed argocdSecret metadata.labels[environment]", "changed vpc spec.tags[Name]"],
-        "{report:#}"
-    );
+    let expected = ["changed argocdSecret metadata.labels[environment]", "changed vpc spec.tags[Name]", "missing accessEntry"];
+    assert_eq!(lines(&report), expected, "{report:#}");
     let pending: Vec<&str> = report["pending"].as_array().unwrap().iter().map(|one| one["action"].as_str().unwrap()).collect();
     assert!(!pending.is_empty() && pending.iter().all(|action| *action == "update"), "{report:#}");
     let text = world.fleetctl(&["drift", "cluster.yaml"]).expect(2);
@@ -223,7 +222,10 @@ fn what_the_documents_have_brought_since_is_no_drift_and_is_left_alone() {
     let registered = world.registered();
     let labels = &registered[0]["labels"];
     assert_eq!((&labels["tenant"], &labels["environment"]), (&json!("tenant1"), &json!("staging")));
-    assert_eq!(count(&world.aws.mutating()).into_iter().collect::<Vec<_>>(), [("ec2:CreateTags".to_owned(), 1)]);
+    assert_eq!(registered[0]["annotations"]["access_entry_arn"], json!(entry_arn(&world)), "what was made anew is followed");
+    let changed = count(&world.aws.mutating());
+    let others: Vec<&String> = changed.keys().filter(|call| !call.contains("/access-entries")).collect();
+    assert_eq!(others, ["ec2:CreateTags"]);
     let report = drift(&world, 0);
     assert!(!report["pending"].as_array().unwrap().is_empty(), "{report:#}");
     // A plan still shows what the documents want.

@@ -5,7 +5,7 @@ use crate::engine::object::observed_object;
 use crate::engine::plan::Action;
 use crate::engine::planner::{Seen, refusal};
 use crate::engine::report::EngineError;
-use crate::engine::work::{Work, head};
+use crate::engine::work::{Work, at, place_to_hold};
 use crate::graph::catalog::Production;
 use crate::graph::evaluation::{Evaluation, Observation, Observations, evaluate};
 use crate::graph::expansion::NodeIndex;
@@ -130,7 +130,7 @@ struct Outcome {
     /// It was never made: nothing of it may be done where only drift is put back.
     hold_whole: bool,
     /// Fields that the documents want changed, with what was applied last.
-    hold_fields: BTreeMap<String, Value>,
+    hold_fields: BTreeMap<Vec<String>, Value>,
 }
 
 impl Verdict {
@@ -166,15 +166,15 @@ struct Compared {
     /// Why something of the first cannot be put back.
     reasons: Vec<String>,
     /// See [`Outcome::hold_fields`].
-    hold_fields: BTreeMap<String, Value>,
+    hold_fields: BTreeMap<Vec<String>, Value>,
 }
 
 impl Compared {
     /// Keeps a field as it was last applied.
-    fn hold_back(&mut self, path: &str, record: &Record) {
-        let head = head(path);
-        let then = head.split('.').try_fold(&record.applied, |value, name| value.get(name)).cloned();
-        self.hold_fields.insert(head.to_owned(), then.unwrap_or_default());
+    fn hold_back(&mut self, path: &str, record: &Record, desired: &Value) {
+        let place = place_to_hold(path, &record.applied, desired);
+        let then = at(&record.applied, &place).clone();
+        self.hold_fields.insert(place, then);
     }
 }
 
@@ -257,6 +257,7 @@ impl Case<'_> {
         let was = self.kind.compare(&then, &record.applied, observed, applied);
         let bare = self.kind.compare(&without_settings(then), &record.applied, observed, applied);
         let find = |changes: &[FieldChange], path: &str| changes.iter().find(|change| change.path == path).cloned();
+        let known = self.desired.known_part();
         let mut compared = Compared::default();
         for change in self.differences(observed, applied) {
             if let Some(then) = find(&was, &change.path) {
@@ -266,12 +267,12 @@ impl Case<'_> {
                 compared.changed.push(field(change, applied));
             } else {
                 let applied = change.before.clone();
-                compared.hold_back(&change.path, record);
+                compared.hold_back(&change.path, record, &known);
                 compared.pending.push(field(change, Some(applied)));
             }
         }
         for (path, _) in self.desired.unknowns() {
-            compared.hold_back(&path, record);
+            compared.hold_back(&path, record, &known);
         }
         compared
     }
