@@ -58,6 +58,9 @@ const STACK_SIZE: usize = 8 << 20;
 /// Most threads that compute. A run waits far more than it computes: more would only take memory.
 const THREADS: usize = 4;
 
+/// Most threads that wait for files, names and input. Without a limit a busy machine starts one for nearly each write.
+const BLOCKING_THREADS: usize = 16;
+
 /// Does what the command line says, and returns the exit code.
 pub fn main(arguments: &[OsString]) -> u8 {
     let printer = Printer::new(PrinterSettings::PLAIN);
@@ -109,6 +112,7 @@ where
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .worker_threads(threads)
+        .max_blocking_threads(BLOCKING_THREADS)
         .thread_stack_size(STACK_SIZE)
         .build()
         .map_err(|error| CliError::Output(format!("the system gives no threads: {error}")))?;

@@ -87,10 +87,12 @@ fn lost_replies_make_no_second_copy() {
 /// What a reply says held when it was asked for, not when it came: absence counts by then.
 #[test]
 fn a_slow_reply_is_not_taken_for_absence() {
-    let world = World::new();
-    // The plan looks twice, by tags; then comes the first look at the gateways, before they can be seen.
+    let mut world = World::new();
+    // The first look at the gateways comes before they can be seen, and its answer when their absence would count.
+    world.settings(&json!({"ec2VisibilityLagSeconds": 8.0}));
+    world.set("FLEETCTL_VISIBILITY_WINDOW", "10");
     world.faults(&[json!({
-        "service": "ec2", "operation": "DescribeNatGateways", "when": "after", "skip": 2, "count": 1, "delay_ms": 6000,
+        "service": "ec2", "operation": "DescribeNatGateways", "when": "after", "count": 1, "delay_ms": 9000,
     })]);
     world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
     assert_eq!(world.hits(), 1);
