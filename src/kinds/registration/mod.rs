@@ -63,7 +63,12 @@ async fn find(readers: &Readers, subject: &Subject, desired: &Value) -> Result<O
     let clusters = argocd.list_clusters().await?;
     let cluster = match listing::choose(&clusters, target.as_ref(), &wanted.name, &subject.marks) {
         Ok(Some(cluster)) => cluster,
-        Ok(None) => return Ok(None),
+        Ok(None) => {
+            if let Some(target) = &target {
+                listing::absent(argocd, &target.project(&wanted.project), target.server()).await?;
+            }
+            return Ok(None);
+        }
         Err(conflict) => return Ok(Some(state::conflict(conflict))),
     };
     // Where the ARN is not known yet, the registration itself says which cluster it is for.
@@ -104,7 +109,11 @@ async fn read(readers: &Readers, subject: &Subject, record: &Record) -> Result<O
         chosen => chosen,
     };
     match found {
-        Ok(found) => Ok(found.map(|cluster| state::observed(cluster, server, target.as_ref()))),
+        Ok(Some(cluster)) => Ok(Some(state::observed(cluster, server, target.as_ref()))),
+        Ok(None) => {
+            listing::absent(argocd, text("project").unwrap_or_default(), &record.id).await?;
+            Ok(None)
+        }
         Err(conflict) => Ok(Some(state::conflict(conflict))),
     }
 }
