@@ -121,6 +121,13 @@ impl Reader {
         Ok(reply.value == "yes")
     }
 
+    /// Whether a list would show a cluster to this token: what it may not see is left out without a word.
+    pub async fn sees(&self, project: &str, server: &str) -> Result<bool, CallError> {
+        let server = server.trim_end_matches('/');
+        let object = if project.is_empty() { server.to_owned() } else { format!("{project}/{server}") };
+        self.can_i("clusters", "get", &object).await
+    }
+
     /// The token, for what can be read of it without asking anybody.
     pub(super) fn token(&self) -> &SecretString {
         &self.client.token
@@ -151,29 +158,30 @@ impl Writer {
         let fields: Vec<String> = updated_fields.iter().map(|field| format!("updatedFields={}", encoded(field))).collect();
         let path = format!("{}?{}", path_of(&cluster.server), fields.join("&"));
         let answer = self.client.write("UpdateCluster", Method::PUT, &path, Some(cluster)).await;
-        self.or_not_found(&cluster.server, answer).await
+        self.or_not_found(cluster, answer).await
     }
 
-    /// `DELETE /api/v1/clusters/{server}`. A cluster that is not there is [`ErrorClass::NotFound`].
-    pub async fn delete_cluster(&self, _permit: Permit, server: &str) -> Result<(), CallError> {
-        let answer = self.client.write("DeleteCluster", Method::DELETE, &path_of(server), None).await;
-        self.or_not_found(server, answer.map(|_: serde_json::Value| ())).await
+    /// `DELETE /api/v1/clusters/{server}`, as names are not unique. A cluster that is not there is [`ErrorClass::NotFound`].
+    pub async fn delete_cluster(&self, _permit: Permit, cluster: &Cluster) -> Result<(), CallError> {
+        let answer = self.client.write("DeleteCluster", Method::DELETE, &path_of(&cluster.server), None).await;
+        self.or_not_found(cluster, answer.map(|_: serde_json::Value| ())).await
     }
 
     /// Argo CD answers 403 for a cluster that is not there. It is not there if the list lacks it and the token would see
     /// it.
-    async fn or_not_found<T>(&self, server: &str, answer: Result<T, CallError>) -> Result<T, CallError> {
+    async fn or_not_found<T>(&self, cluster: &Cluster, answer: Result<T, CallError>) -> Result<T, CallError> {
         let error = match answer {
             Err(error) if error.class == ErrorClass::Denied => error,
             answer => return answer,
         };
         let reader = Reader { client: self.client.clone() };
-        let server = server.trim_end_matches('/');
-        let (Ok(clusters), Ok(sees_all)) = (reader.list_clusters().await, reader.can_i("clusters", "get", "*").await) else {
+        let (Ok(clusters), Ok(sees)) = (reader.list_clusters().await, reader.sees(&cluster.project, &cluster.server).await)
+        else {
             return Err(error);
         };
+        let server = cluster.server.trim_end_matches('/');
         let listed = clusters.iter().any(|cluster| cluster.server == server);
-        Err(if sees_all && !listed { error.meaning(ErrorClass::NotFound) } else { error })
+        Err(if sees && !listed { error.meaning(ErrorClass::NotFound) } else { error })
     }
 }
 

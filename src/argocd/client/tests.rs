@@ -151,7 +151,7 @@ async fn a_delete_is_json_without_a_body_and_sends_no_cookie() {
     let server = Server::start(|_| ok(&json!({}))).await;
     let writer = server.connect().1;
     for _ in 0..2 {
-        writer.delete_cluster(permit().await, SERVER).await.unwrap();
+        writer.delete_cluster(permit().await, &cluster()).await.unwrap();
     }
     let request = &server.requests()[1];
     assert_eq!((request.line.as_str(), request.body.as_str()), (format!("DELETE {ENCODED} HTTP/1.1").as_str(), ""));
@@ -169,11 +169,13 @@ async fn a_denied_cluster_that_the_list_lacks_is_not_there() {
     for (items, allowed, class) in rows {
         let server = Server::start(move |line| match line.split_once(' ').unwrap() {
             ("DELETE", _) => refused(403, 7, "permission denied"),
-            (_, path) if path.starts_with("/api/v1/account/can-i/clusters/get/%2A ") => ok(&json!({"value": allowed})),
+            (_, path) if path.starts_with("/api/v1/account/can-i/clusters/get/default%2Fhttps%3A%2F%2FABC%2Egr7") => {
+                ok(&json!({"value": allowed}))
+            }
             _ => ok(&json!({"items": items})),
         })
         .await;
-        let error = server.connect().1.delete_cluster(permit().await, SERVER).await.unwrap_err();
+        let error = server.connect().1.delete_cluster(permit().await, &cluster()).await.unwrap_err();
         assert_eq!(error.class, class, "{allowed}");
     }
 }
@@ -213,6 +215,30 @@ async fn a_server_without_tls_leads_to_plaintext() {
     let (_, writer) = connect(&ArgoCdSettings::parse(&address, "token", "").unwrap()).unwrap();
     let error = writer.create_cluster(permit().await, &cluster()).await.unwrap_err();
     assert!(error.message.contains("ARGOCD_OPTS=--plaintext"), "{error}");
+}
+
+#[tokio::test]
+async fn which_argo_cd_it_is_is_asked_once() {
+    let server = Server::start(|_| ok(&json!({"Version": "v3.2.7+eks-1"}))).await;
+    let reader = server.connect().0;
+    for _ in 0..2 {
+        assert_eq!(reader.clone().product().await.unwrap(), Product::Hosted);
+    }
+    assert_eq!(server.requests().len(), 1);
+    let settings = ArgoCdSettings::parse(&server.address, "token", "--plaintext").unwrap();
+    let told = Registering { product: Some(Product::SelfManaged), ..Registering::default() };
+    let reader = connect(&settings.registering(told)).unwrap().0;
+    assert_eq!(reader.product().await.unwrap(), Product::SelfManaged, "settings come first");
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn applications_are_asked_for_with_what_is_read_of_them() {
+    let applications = json!({"items": [{"metadata": {"name": "addon-a"}, "spec": {"destination": {"name": "a"}}}]});
+    let server = Server::start(move |_| ok(&applications)).await;
+    assert_eq!(server.connect().0.list_applications(&cluster()).await.unwrap(), ["addon-a"]);
+    let line = &server.requests()[0].line;
+    assert_eq!(line, "GET /api/v1/applications?fields=items.metadata.name,items.spec HTTP/1.1");
 }
 
 #[test]

@@ -521,3 +521,24 @@ fn what_the_settings_leave_out_is_named() {
     let left_out = scene.plan().plan.not_carried_out;
     assert_eq!((left_out.len(), &*left_out[0].reason), (1, "`argocd: none` in the settings"));
 }
+
+/// A registration that bears nobody's marks is taken over by name, if it is that of this very cluster; conflicts are refused
+/// in the kind's own words.
+#[test]
+fn a_registration_without_marks_is_taken_over_by_name() {
+    let nobodys = |status| Observed { tags: BTreeMap::new(), ..observed("https://one", json!({}), status) };
+    let of_this_cluster = json!({"server": "https://one", "cluster": {"server": "https://one"}});
+    let cluster = || observed("one", json!({"name": "one"}), json!({}));
+    let scene = || Scene::of(WITH_CLUSTER, "").there("cluster", cluster()).recorded("cluster", "one", Phase::Ready);
+    let planned = scene().there("registration", nobodys(of_this_cluster.clone())).plan().plan;
+    let change = planned.changes.iter().find(|change| change.kind == "Secret").unwrap();
+    assert_eq!((change.action, change.by_name), (Action::Adopt, true));
+    assert_eq!(planned.unconfirmed(&[]), ["Network/one/registration"]);
+    let marks_gone = scene().recorded("registration", "https://one", Phase::Ready);
+    let change = marks_gone.there("registration", nobodys(of_this_cluster)).change("registration");
+    assert!(change.starts_with("Update") && change.contains("took our marks away"), "{change}");
+    let other = scene().there("registration", nobodys(json!({"server": "https://other"}))).change("registration");
+    assert!(other.starts_with("Refused") && other.contains("somebody else's"), "{other}");
+    let conflict = scene().there("registration", nobodys(json!({"conflict": "two of one"}))).change("registration");
+    assert_eq!(conflict, "Refused: two of one");
+}

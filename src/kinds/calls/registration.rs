@@ -28,6 +28,8 @@ struct ArgoCd {
     /// Its version; what the hosted one calls a server it has been given.
     version: &'static str,
     rewritten: Option<&'static str>,
+    /// The token may not see anything.
+    blind: bool,
 }
 
 impl ArgoCd {
@@ -51,7 +53,11 @@ impl ArgoCd {
         if line == "GET /api/version" {
             return json!({"Version": self.version});
         }
+        if line.starts_with("GET /api/v1/account/can-i/") {
+            return json!({"value": if self.blind { "no" } else { "yes" }});
+        }
         if line.starts_with("GET ") {
+            let clusters = if self.blind { &[][..] } else { &clusters[..] };
             return json!({"items": clusters.iter().map(given_back).collect::<Vec<_>>()});
         }
         self.changes.lock().unwrap().push((line.to_owned(), body.clone()));
@@ -317,5 +323,18 @@ async fn registrations_in_each_others_way_are_shown_and_never_touched() {
         assert!(reason.contains(part), "{reason}");
         world.make(&Registration, &secret()).await.unwrap_err();
     }
+    assert!(argocd.lines().is_empty());
+}
+
+/// What a token may not see is not taken for absent: nothing is registered over it, and its record stays.
+#[tokio::test]
+async fn what_the_token_may_not_see_is_not_absent() {
+    let argocd = ArgoCd { blind: true, ..ArgoCd::default() };
+    let world = world(&argocd).await;
+    let subject = of(&Registration, &secret());
+    let refused = world.make(&Registration, &secret()).await.unwrap_err();
+    assert!(matches!(&refused, StepError::Refused(error) if error.code == "NotSeen"), "{refused}");
+    let readers = &world.cloud.readers;
+    assert_eq!(Registration.find(readers, &subject, &secret()).await.unwrap_err().code, "NotSeen");
     assert!(argocd.lines().is_empty());
 }

@@ -27,6 +27,19 @@ pub(super) fn trimmed(server: &str) -> &str {
     server.trim_end_matches('/')
 }
 
+/// Makes sure that what a list lacks is not there: clusters that the token may not see are left out without a word.
+pub(super) async fn absent(argocd: &Reader, project: &str, server: &str) -> Result<(), CallError> {
+    if argocd.sees(project, server).await? {
+        return Ok(());
+    }
+    let object = if project.is_empty() { server.to_owned() } else { format!("{project}/{server}") };
+    let message = format!(
+        "the token in ARGOCD_AUTH_TOKEN may not get the cluster {object}, so it is not known whether it is registered: add \
+         `p, <role>, clusters, get, {object}, allow` to argocd-rbac-cm or the project"
+    );
+    Err(fault("argocd", LIST, "NotSeen", message))
+}
+
 /// Registrations that stand in each other's way. Somebody has to choose between them: nothing is touched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Conflict {

@@ -63,7 +63,12 @@ async fn find(readers: &Readers, subject: &Subject, desired: &Value) -> Result<O
     let clusters = argocd.list_clusters().await?;
     let cluster = match listing::choose(&clusters, target.as_ref(), &wanted.name, &subject.marks) {
         Ok(Some(cluster)) => cluster,
-        Ok(None) => return Ok(None),
+        Ok(None) => {
+            if let Some(target) = &target {
+                listing::absent(argocd, &target.project(&wanted.project), target.server()).await?;
+            }
+            return Ok(None);
+        }
         Err(conflict) => return Ok(Some(state::conflict(conflict))),
     };
     // Where the ARN is not known yet, the registration itself says which cluster it is for.
@@ -88,47 +93,52 @@ fn cluster_of(cluster: &crate::argocd::Cluster, subject: &Subject) -> Option<Clu
 
 async fn read(readers: &Readers, subject: &Subject, record: &Record) -> Result<Option<Observed>, CallError> {
     let argocd = listing::reader(readers.argocd.as_ref())?;
-    let text = |key: &str| record.applied["stringData"][key].as_str();
-    let (server, name) = (text("server").unwrap_or(&record.id), text("name").unwrap_or_default());
     let target = async {
-        match ClusterArn::parse(server) {
+        match ClusterArn::parse(recorded_server(record)) {
             Some(arn) => target::read(readers, argocd, subject, &arn).await,
             None => Ok(None),
         }
     };
     // The cluster first: whoever else reads it now shares the call.
     let (target, clusters) = tokio::join!(target, argocd.list_clusters());
-    let (target, clusters) = (target?, clusters?);
-    Ok(seen(&clusters, record, subject, (server, name), target.as_ref()))
+    seen(argocd, &clusters?, subject, record, target?.as_ref()).await
 }
 
 /// The same without the cluster.
 async fn glance(readers: &Readers, subject: &Subject, record: &Record) -> Result<Option<Observed>, CallError> {
-    let clusters = listing::reader(readers.argocd.as_ref())?.list_clusters().await?;
-    let text = |key: &str| record.applied["stringData"][key].as_str();
-    let (server, name) = (text("server").unwrap_or(&record.id), text("name").unwrap_or_default());
-    Ok(seen(&clusters, record, subject, (server, name), None))
+    let argocd = listing::reader(readers.argocd.as_ref())?;
+    seen(argocd, &argocd.list_clusters().await?, subject, record, None).await
 }
 
-/// What a record's registration looks like among all of Argo CD's.
-fn seen(
+/// The `server` that was wanted when the record was made.
+fn recorded_server(record: &Record) -> &str {
+    record.applied["stringData"]["server"].as_str().unwrap_or(&record.id)
+}
+
+/// A record's registration, among all clusters of Argo CD.
+async fn seen(
+    argocd: &crate::argocd::Reader,
     clusters: &[crate::argocd::Cluster],
-    record: &Record,
     subject: &Subject,
-    (server, name): (&str, &str),
+    record: &Record,
     target: Option<&target::Target>,
-) -> Option<Observed> {
+) -> Result<Option<Observed>, CallError> {
+    let text = |key: &str| record.applied["stringData"][key].as_str().unwrap_or_default();
     let chosen = match target {
-        Some(target) => listing::choose(clusters, Some(target), name, &subject.marks),
+        Some(target) => listing::choose(clusters, Some(target), text("name"), &subject.marks),
         None => Ok(None),
     };
     let found = match chosen {
-        Ok(None) => listing::recorded(clusters, &record.id, name, &subject.marks),
+        Ok(None) => listing::recorded(clusters, &record.id, text("name"), &subject.marks),
         chosen => chosen,
     };
     match found {
-        Ok(found) => found.map(|cluster| state::observed(cluster, server, target)),
-        Err(conflict) => Some(state::conflict(conflict)),
+        Ok(Some(cluster)) => Ok(Some(state::observed(cluster, recorded_server(record), target))),
+        Ok(None) => {
+            listing::absent(argocd, text("project"), &record.id).await?;
+            Ok(None)
+        }
+        Err(conflict) => Ok(Some(state::conflict(conflict))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Registering a cluster, changing its registration, and taking it away.
 
-use super::listing::{choose, is_ours, not_configured, of_server, recorded, trimmed, whose};
+use super::listing::{absent, choose, is_ours, not_configured, of_server, recorded, trimmed, whose};
 use super::secret::{ClusterArn, Wanted, without_secrets};
 use super::state::{carried_over, differences, observed, wanted_annotations};
 use super::target::{self, CONFIG_HASH, Target};
@@ -58,8 +58,9 @@ pub(super) async fn create(
     let (record, cluster) = loop {
         let clusters = argocd.list().await?;
         let there = choose(&clusters, Some(&target), &wanted.name, &subject.marks).map_err(refused)?;
-        if let Some(there) = there {
-            allowed(there, &target, subject)?;
+        match there {
+            Some(there) => allowed(there, &target, subject)?,
+            None => absent(argocd.reader, &target.project(&wanted.project), target.server()).await.map_err(refused)?,
         }
         let cluster = registration(subject, &wanted, &target, there);
         match argocd.register(desired, &cluster, &target, there.is_some()).await {
@@ -236,11 +237,13 @@ pub(super) async fn delete(cloud: &Cloud, recorder: &Recorder, subject: &Subject
     let name = record.applied["stringData"]["name"].as_str().unwrap_or_default();
     let clusters = argocd.list().await?;
     let there = recorded(&clusters, &record.id, name, &subject.marks).map_err(refused)?;
-    let Some(there) = there else { return Ok(()) };
+    let Some(there) = there else {
+        let project = record.applied["stringData"]["project"].as_str().unwrap_or_default();
+        return absent(argocd.reader, project, &record.id).await.map_err(refused);
+    };
     if !is_ours(there, &subject.marks) {
         return Err(StepError::NotOurs(whose(there, &subject.marks)));
     }
-    let server = trimmed(&there.server);
-    let make = |permit| argocd.writer.delete_cluster(permit, server);
-    recorder.delete(removal(subject, "DeleteCluster", server), make).await
+    let make = |permit| argocd.writer.delete_cluster(permit, there);
+    recorder.delete(removal(subject, "DeleteCluster", trimmed(&there.server)), make).await
 }
