@@ -12,6 +12,7 @@ mod codes;
 pub mod ec2;
 pub mod eks;
 pub mod error;
+pub mod facts;
 pub mod iam;
 pub mod identity;
 pub mod limits;
@@ -21,6 +22,7 @@ pub mod pages;
 mod profile;
 pub(crate) mod redact;
 mod refusals;
+pub mod servicequotas;
 pub mod sessions;
 #[cfg(test)]
 pub(crate) mod simulated;

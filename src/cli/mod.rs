@@ -22,6 +22,7 @@ pub mod logging;
 pub mod printer;
 pub mod progress;
 pub mod project;
+mod render_checks;
 pub mod render_graph;
 pub mod render_plan;
 pub mod render_report;

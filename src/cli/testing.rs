@@ -51,6 +51,7 @@ pub(crate) fn plan(changes: Vec<Change>) -> Plan {
         changes,
         not_carried_out: Vec::new(),
         open_calls: Vec::new(),
+        checks: Vec::new(),
     }
 }
 

@@ -4,6 +4,7 @@ pub use super::apply::Apply;
 use super::apply::open;
 pub use super::destroy::Destroy;
 use super::events::Events;
+use super::facts::{self, Breadth, FactBook};
 use super::place::{expand_all, place_all};
 use super::plan::Plan;
 use super::report::{EngineError, InstanceStatus};
@@ -67,12 +68,14 @@ pub struct Engine {
     pub(super) settings: Arc<EngineSettings>,
     /// Where events go.
     pub(super) events: Events,
+    /// What was asked of accounts and regions, for all instances.
+    pub(super) facts: Arc<FactBook>,
 }
 
 impl Engine {
     /// Makes an engine. Calls nothing.
     pub fn new(sessions: Arc<Sessions>, store: Arc<dyn Store>, settings: EngineSettings, events: Events) -> Self {
-        Self { sessions, store, settings: Arc::new(settings), events }
+        Self { sessions, store, settings: Arc::new(settings), events, facts: Arc::default() }
     }
 
     /// Expands every instance among the documents and places its resources. Calls only `sts:GetCallerIdentity`.
@@ -94,6 +97,25 @@ impl Engine {
         let state = session::read(self.store.as_ref(), &work.key()).await?;
         let site = super::apply::Site::new(self, work).await?;
         Ok(site.plan(work, state.as_ref()).await?.planned.plan)
+    }
+
+    /// Checks plans of one run against what is true of their accounts and regions, all together, and puts what was found
+    /// into [`Plan::checks`]. A plan that is refused is not to be carried out. Reads only.
+    pub async fn check(&self, planned: &mut [(&Work, Plan)]) {
+        let pairs: Vec<_> = planned.iter().map(|(work, plan)| (*work, plan)).collect();
+        let found = facts::check(self, &pairs, Breadth::Everything).await;
+        for ((_, plan), findings) in planned.iter_mut().zip(found) {
+            plan.checks = findings;
+        }
+    }
+
+    /// The same for opened applies. What is refused makes each of them refuse to run; see [`Apply::run`].
+    pub async fn check_applies(&self, applies: &mut [Apply]) {
+        let pairs: Vec<_> = applies.iter().map(Apply::planned).collect();
+        let found = facts::check(self, &pairs, Breadth::Changes).await;
+        for (apply, findings) in applies.iter_mut().zip(found) {
+            apply.found(findings);
+        }
     }
 
     /// Takes the lock, resolves what an earlier run left open, reads, and plans. Mutates nothing.

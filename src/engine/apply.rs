@@ -3,6 +3,8 @@
 use super::api::{ArgoCd, Engine};
 use super::clouds;
 use super::context::{Context, Item};
+use super::facts::{self, Answer, Breadth, Place as Where, Question, Stage, Wants, Ways};
+use super::finding::Finding;
 use super::look::Patience;
 use super::plan::{Action, Header, Plan, Target};
 use super::planner::{self, PlaceFacts, PlanInput, Planned, Seen};
@@ -69,11 +71,21 @@ impl Apply {
         &self.sighting.planned.plan
     }
 
+    /// What is to be done, and what of.
+    pub(super) fn planned(&self) -> (&Work, &Plan) {
+        (&self.work, &self.sighting.planned.plan)
+    }
+
+    /// Takes what the checks have found.
+    pub(super) fn found(&mut self, findings: Vec<Finding>) {
+        self.sighting.planned.plan.checks = findings;
+    }
+
     /// Does it. `confirmed` are the addresses whose removal or replacement was confirmed by name. Errors mean that
     /// nothing was changed.
     pub async fn run(self, confirmed: &[String], stop: &Stop) -> Result<RunReport, EngineError> {
         let plan = self.plan();
-        if plan.summary.refused > 0 {
+        if plan.is_refused() {
             return Err(EngineError::Refused(Box::new(plan.clone())));
         }
         let unconfirmed = plan.unconfirmed(confirmed);
@@ -225,8 +237,13 @@ impl Site {
         let window = self.engine.settings.visibility_window;
         let mut doomed = self.orphaned(work, state, &lineage).await?;
         let patience = Patience { window, stop: &Stop::default(), events: &self.engine.events };
-        let (seen, orphans) = tokio::try_join!(refresh(&wanted, patience), refresh_orphans(&doomed, patience))?;
-        let facts = self.facts(work).await?;
+        // What will have to be known of the accounts is asked meanwhile.
+        let asked = async {
+            self.answers(work, assumed(work, &wanted)).await;
+            Ok(())
+        };
+        let (seen, orphans, ()) = tokio::try_join!(refresh(&wanted, patience), refresh_orphans(&doomed, patience), asked)?;
+        let facts = self.facts(work, &seen).await?;
         let input = PlanInput {
             work,
             facts: &facts,
@@ -250,20 +267,27 @@ impl Site {
         Ok(Sighting { planned, seen, items, doomed })
     }
 
-    /// What is true of every account and region in which a subnet is wanted.
-    async fn facts(&self, work: &Work) -> Result<BTreeMap<(String, String), PlaceFacts>, EngineError> {
+    /// What is true of every account and region in which a subnet is to be made.
+    async fn facts(
+        &self,
+        work: &Work,
+        seen: &BTreeMap<NodeIndex, Seen>,
+    ) -> Result<BTreeMap<(String, String), PlaceFacts>, EngineError> {
+        let absent = seen.values().filter(|seen| seen.observed.is_none()).map(|seen| &seen.subject.identity);
         let mut facts = BTreeMap::new();
-        for place in work.places.iter().flatten().filter(|place| place.identity.kind == "Subnet") {
-            let key = (place.identity.account.clone(), place.identity.region.clone());
-            if facts.contains_key(&key) {
-                continue;
+        for (question, answer) in self.answers(work, zones_for(absent)).await {
+            if let (Question::Zones(Where { account, region }), Answer::Zones(zones)) =
+                (question, answer.map_err(EngineError::Read)?)
+            {
+                facts.insert((account, region), PlaceFacts { zones });
             }
-            let target = self.target(&place.identity, place.role.as_ref()).await?;
-            let found = target.facts().await.map_err(EngineError::Read)?;
-            let zones = found.zones.iter().map(|zone| (zone.name.clone(), zone.hosts_eks)).collect();
-            facts.insert(key, PlaceFacts { zones });
         }
         Ok(facts)
+    }
+
+    /// Asks; nothing is asked twice in one run.
+    async fn answers(&self, work: &Work, questions: BTreeSet<Question>) -> facts::Answers {
+        self.engine.facts.answers(&Ways { sessions: &self.engine.sessions, works: &[work] }, questions).await
     }
 
     /// Something to be removed.
@@ -331,6 +355,21 @@ impl Site {
     pub(super) fn caller(&self) -> &str {
         &self.caller
     }
+}
+
+/// The questions about what will be made if everything that is not recorded is not there.
+fn assumed(work: &Work, wanted: &[Wanted]) -> BTreeSet<Question> {
+    let unrecorded: BTreeMap<NodeIndex, &Identity> =
+        wanted.iter().filter(|one| one.record.is_none()).map(|one| (one.index, &one.item.subject.identity)).collect();
+    let stage = |index: NodeIndex, _: &str| if unrecorded.contains_key(&index) { Stage::New } else { Stage::Kept };
+    let mut questions = Wants::of(work, stage).questions(Breadth::Changes);
+    questions.extend(zones_for(unrecorded.into_values()));
+    questions
+}
+
+/// The zones of every place in which one of these is a subnet.
+fn zones_for<'a>(objects: impl Iterator<Item = &'a Identity>) -> BTreeSet<Question> {
+    objects.filter(|identity| identity.kind == "Subnet").map(|identity| Question::Zones(Where::of(identity))).collect()
 }
 
 /// The kind of something recorded or placed.

@@ -109,7 +109,8 @@ fn plan(caller: &str, state: &StateFile, doomed: &[Doomed]) -> Plan {
         lineage: state.lineage.clone(),
         serial: state.serial,
     };
-    Plan { header, summary: Summary::of(&changes), changes, not_carried_out: Vec::new(), open_calls: Vec::new() }
+    let summary = Summary::of(&changes);
+    Plan { header, summary, changes, not_carried_out: Vec::new(), open_calls: Vec::new(), checks: Vec::new() }
 }
 
 fn change(doomed: &Doomed) -> Change {

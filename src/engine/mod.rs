@@ -11,6 +11,8 @@ mod clouds;
 mod context;
 mod destroy;
 pub mod events;
+mod facts;
+pub mod finding;
 mod look;
 mod object;
 mod pace;

@@ -117,7 +117,7 @@ pub fn plan(input: PlanInput<'_>) -> Planned {
     follow_clusters(input.work, &mut changes);
     let superseded = orphans::settle(&input, &excluded, &evaluation, &mut changes);
     let summary = Summary::of(&changes);
-    let plan = Plan { header: input.header, changes, not_carried_out, summary, open_calls: input.open_calls };
+    let plan = Plan { header: input.header, changes, not_carried_out, summary, open_calls: input.open_calls, checks: Vec::new() };
     Planned { plan, evaluation, observations, superseded }
 }
 
@@ -211,7 +211,7 @@ impl Decision<'_> {
     fn creation(&self, reason: Option<String>) -> Change {
         let fields = leaves(self.desired)
             .into_iter()
-            .filter(|(path, _)| !path.starts_with("apiVersion") && !path.starts_with("kind"))
+            .filter(|(path, leaf)| !path.starts_with("apiVersion") && !path.starts_with("kind") && !leaf.is_null())
             .map(|(path, leaf)| difference(path, Value::Null, leaf))
             .collect();
         Change { fields, id: None, ..self.change(Action::Create, reason) }

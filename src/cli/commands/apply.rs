@@ -35,7 +35,8 @@ pub(super) async fn run(context: &Context, arguments: &Apply) -> Result<u8, CliE
         let instance = work.key().to_string();
         (instance, Box::pin(engine.open_apply(work)).await)
     }));
-    let applies = carry_out.all_opened(opened.await)?;
+    let mut applies = carry_out.all_opened(opened.await)?;
+    engine.check_applies(&mut applies).await;
     let plans: Vec<_> = applies.iter().map(crate::engine::api::Apply::plan).collect();
     carry_out.show(&plans);
     if let Some(written) = &written {
