@@ -15,6 +15,7 @@ mod crash;
 mod destroy;
 mod end_state;
 mod existing_vpc;
+mod facts;
 mod faults;
 mod identity;
 mod outside;
