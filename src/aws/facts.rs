@@ -135,15 +135,16 @@ pub async fn used(readers: &Readers, quota: Quota) -> Result<u64, CallError> {
     let count = match quota {
         Quota::ElasticIpAddresses => {
             let found = readers.ec2.describe_addresses(DescribeAddressesInputBuilder::default()).await?;
-            // Addresses that a customer has brought along are not counted.
-            let is_amazons = |address: &&aws_sdk_ec2::types::Address| {
-                address.public_ipv4_pool().is_none_or(|pool| pool.is_empty() || pool == "amazon")
-            };
-            found.addresses().iter().filter(is_amazons).count()
+            found.addresses().iter().filter(|address| is_amazons(address)).count()
         }
         Quota::Vpcs => all_vpcs(&readers.ec2, Vec::new()).await?.len(),
     };
     Ok(u64::try_from(count).unwrap_or(u64::MAX))
+}
+
+/// Addresses that a customer has brought along are not counted.
+fn is_amazons(address: &aws_sdk_ec2::types::Address) -> bool {
+    address.public_ipv4_pool().is_none_or(|pool| pool.is_empty() || pool == "amazon")
 }
 
 /// How many of something an account may have in a region. Who may not read Service Quotas may still be told by EC2 about
@@ -255,5 +256,44 @@ pub async fn role_exists(readers: &Readers, name: &str) -> Result<bool, CallErro
         Ok(_) => Ok(true),
         Err(error) if error.class == ErrorClass::NotFound => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_sdk_eks::primitives::DateTime;
+    use aws_sdk_eks::types::ClusterVersionInformation;
+
+    fn information(kind: &str, status: VersionStatus) -> ClusterVersionInformation {
+        ClusterVersionInformation::builder()
+            .cluster_version("1.31")
+            .cluster_type(kind)
+            .version_status(status)
+            .end_of_standard_support_date(DateTime::from_secs(1_764_115_200))
+            .build()
+    }
+
+    #[test]
+    fn versions_that_eks_makes_no_cluster_of_are_left_out() {
+        let extended = cluster_version(information("eks", VersionStatus::ExtendedSupport)).unwrap();
+        assert_eq!((extended.version.as_str(), extended.extended), ("1.31", true));
+        assert_eq!((extended.standard_until, extended.extended_until), (NaiveDate::from_ymd_opt(2025, 11, 26), None));
+        assert!(!cluster_version(information("eks", VersionStatus::StandardSupport)).unwrap().extended);
+        assert_eq!(cluster_version(information("eks", VersionStatus::Unsupported)), None);
+        assert_eq!(cluster_version(information("eks-local-outposts", VersionStatus::StandardSupport)), None);
+    }
+
+    #[test]
+    fn addresses_that_a_customer_has_brought_along_do_not_count() {
+        let address =
+            |pool: Option<&str>| aws_sdk_ec2::types::Address::builder().set_public_ipv4_pool(pool.map(str::to_owned)).build();
+        assert!(is_amazons(&address(None)) && is_amazons(&address(Some("amazon"))));
+        assert!(!is_amazons(&address(Some("ipv4pool-ec2-012345"))));
+    }
+
+    #[test]
+    fn quotas_are_whole_numbers() {
+        assert_eq!([5.0, 0.0, -1.0, f64::NAN, 1e300].map(whole), [Some(5), Some(0), None, None, None]);
     }
 }

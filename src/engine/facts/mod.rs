@@ -49,7 +49,8 @@ fn wants_of(work: &Work, plan: &Plan) -> Wants {
 
 fn stage(change: &Change, field: &str) -> Stage {
     match change.action {
-        Action::Create | Action::Replace => Stage::New,
+        Action::Create => Stage::New,
+        Action::Replace => Stage::Anew,
         Action::Update if change.fields.iter().any(|difference| difference.path == field) => Stage::Changed,
         _ => Stage::Kept,
     }

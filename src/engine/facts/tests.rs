@@ -289,6 +289,16 @@ fn quotas_against_what_all_instances_want() {
 }
 
 #[test]
+fn what_is_made_in_the_place_of_another_needs_no_more_room() {
+    let works = instances(&[""]);
+    let full = |question: &Question, answer| Ok(if matches!(question, Question::Used(..)) { Answer::Count(5) } else { answer });
+    assert_eq!(checked(&works, |_| Stage::New, Breadth::Changes, full)[0].len(), 2);
+    assert_eq!(checked(&works, |_| Stage::Anew, Breadth::Changes, full)[0].len(), 0);
+    let questions = Wants::of(&works[0], |_, _| Stage::Anew).questions(Breadth::Changes);
+    assert_eq!(questions.len(), 3, "the version and two roles: {questions:?}");
+}
+
+#[test]
 fn what_cannot_be_read_is_noted_once() {
     let denied = |question: &Question, answer| match question {
         Question::Quota(_, Quota::Vpcs) => Err(CallError {

@@ -14,6 +14,8 @@ use std::collections::BTreeSet;
 pub(in crate::engine) enum Stage {
     /// It is made.
     New,
+    /// It is made in the place of one that goes first.
+    Anew,
     /// It is there, and the field is changed.
     Changed,
     /// It stays.
@@ -108,7 +110,7 @@ impl Wants {
 
     fn add(&mut self, work: &Work, index: NodeIndex, object: Object, stage: &impl Fn(NodeIndex, &str) -> Stage) {
         let desired = desired(work, index);
-        let is_new = stage(index, "") == Stage::New;
+        let fate = stage(index, "");
         match object.identity.kind.as_str() {
             "Cluster" => self.clusters.push(Cluster {
                 stage: stage(index, "spec.version"),
@@ -122,11 +124,11 @@ impl Wants {
                 let (Some(name), Some(version)) = both else { return };
                 self.addons.push(Addon { object, name, version, kubernetes: kubernetes(work, index) });
             }
-            "AccessEntry" if is_new => self.principals.extend(principal(object, &desired)),
-            "ElasticIPAddress" if is_new && !is_brought_along(&desired) => self.addresses.push(object),
+            "AccessEntry" if matches!(fate, Stage::New | Stage::Anew) => self.principals.extend(principal(object, &desired)),
+            "ElasticIPAddress" if fate == Stage::New && !is_brought_along(&desired) => self.addresses.push(object),
             "VPC" => {
                 let blocks = texts(&desired, "/spec/cidrBlocks").iter().filter_map(|block| block.parse().ok()).collect();
-                self.vpcs.push(Vpc { object, stage: stage(index, ""), blocks });
+                self.vpcs.push(Vpc { object, stage: fate, blocks });
             }
             "Role" => self.roles.extend(text(&desired, "/spec/name").map(|name| (object.identity.account, name))),
             _ => {}
@@ -165,7 +167,7 @@ impl Cluster {
 
     /// The question about the network that is there; `None` if the graph makes it, or the cluster is there itself.
     pub(super) fn network(&self) -> Option<Question> {
-        if self.stage != Stage::New || self.subnets.is_empty() {
+        if !matches!(self.stage, Stage::New | Stage::Anew) || self.subnets.is_empty() {
             return None;
         }
         let named = self.named.subnets.iter().map(|(id, _)| id);
