@@ -1,7 +1,7 @@
 //! Clients per account and region: how readers and writers retry, and how long they wait.
 
 use super::limits::Limits;
-use super::{ec2, eks, iam, sts};
+use super::{ec2, eks, iam, servicequotas, sts};
 use aws_config::SdkConfig;
 use aws_sdk_ec2::config::retry::RetryPartition;
 use aws_smithy_http_client::proxy::ProxyConfig;
@@ -17,6 +17,8 @@ use std::time::Duration;
 const ATTEMPTS: u32 = 8;
 /// Attempts of a look at the identity: whoever has no network should hear it soon.
 const IDENTITY_ATTEMPTS: u32 = 3;
+/// Attempts of a look at a quota: it is worth little waiting, a plan can do without.
+const QUOTA_ATTEMPTS: u32 = 3;
 const CONNECT: Duration = Duration::from_secs(5);
 const READ: Duration = Duration::from_secs(30);
 /// Longer than any write takes: a timeout leaves it unclear whether the write was carried out.
@@ -82,6 +84,16 @@ pub(super) fn eks(config: &SdkConfig, limits: &Limits, place: &str) -> (eks::Rea
 /// IAM in one account.
 pub(super) fn iam(config: &SdkConfig, limits: &Limits, place: &str) -> (iam::Reader, iam::Writer) {
     pair!(aws_sdk_iam, iam, "iam", config, limits, place)
+}
+
+/// Service Quotas in one account and region.
+pub(super) fn quotas(config: &SdkConfig, limits: &Limits, place: &str) -> servicequotas::Reader {
+    let builder = aws_sdk_servicequotas::config::Builder::from(config)
+        .retry_config(RetryConfig::standard().with_max_attempts(QUOTA_ATTEMPTS))
+        .retry_partition(RetryPartition::new(format!("servicequotas-{place}")))
+        .timeout_config(read_timeouts())
+        .interceptor(limits.watch("servicequotas"));
+    servicequotas::Reader::new(aws_sdk_servicequotas::Client::from_conf(builder.build()), limits.clone())
 }
 
 /// STS.

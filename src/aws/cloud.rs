@@ -19,6 +19,8 @@ pub struct Readers {
     pub eks: super::eks::Reader,
     /// IAM.
     pub iam: super::iam::Reader,
+    /// Service Quotas.
+    pub quotas: super::servicequotas::Reader,
     /// Argo CD, when a server is configured.
     pub argocd: Option<crate::argocd::Reader>,
 }

@@ -32,6 +32,7 @@ impl Writer {
 }
 
 reads! { "ec2", aws_sdk_ec2,
+    describe_account_attributes(DescribeAccountAttributesInputBuilder) -> DescribeAccountAttributesOutput, "DescribeAccountAttributes";
     describe_addresses(DescribeAddressesInputBuilder) -> DescribeAddressesOutput, "DescribeAddresses";
     describe_availability_zones(DescribeAvailabilityZonesInputBuilder) -> DescribeAvailabilityZonesOutput, "DescribeAvailabilityZones";
     describe_internet_gateways(DescribeInternetGatewaysInputBuilder) -> DescribeInternetGatewaysOutput, "DescribeInternetGateways";

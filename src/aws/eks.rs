@@ -57,7 +57,9 @@ impl Writer {
 reads! { "eks", aws_sdk_eks,
     describe_access_entry(DescribeAccessEntryInputBuilder) -> DescribeAccessEntryOutput, "DescribeAccessEntry";
     describe_addon(DescribeAddonInputBuilder) -> DescribeAddonOutput, "DescribeAddon";
+    describe_addon_versions(DescribeAddonVersionsInputBuilder) -> DescribeAddonVersionsOutput, "DescribeAddonVersions";
     describe_cluster(DescribeClusterInputBuilder) -> DescribeClusterOutput, "DescribeCluster";
+    describe_cluster_versions(DescribeClusterVersionsInputBuilder) -> DescribeClusterVersionsOutput, "DescribeClusterVersions";
     describe_pod_identity_association(DescribePodIdentityAssociationInputBuilder) -> DescribePodIdentityAssociationOutput, "DescribePodIdentityAssociation";
     list_associated_access_policies(ListAssociatedAccessPoliciesInputBuilder) -> ListAssociatedAccessPoliciesOutput, "ListAssociatedAccessPolicies";
     list_nodegroups(ListNodegroupsInputBuilder) -> ListNodegroupsOutput, "ListNodegroups";

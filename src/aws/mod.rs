@@ -12,6 +12,7 @@ mod codes;
 pub mod ec2;
 pub mod eks;
 pub mod error;
+pub mod facts;
 pub mod iam;
 pub mod identity;
 pub mod limits;
@@ -23,6 +24,7 @@ mod profile;
 pub mod reading;
 pub(crate) mod redact;
 mod refusals;
+pub mod servicequotas;
 pub mod sessions;
 #[cfg(test)]
 pub(crate) mod simulated;

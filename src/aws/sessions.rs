@@ -242,7 +242,8 @@ impl Sessions {
         // IAM is one for all regions of an account.
         let (iam_reader, iam_writer) = clients::iam(&config, &self.limits(account, ""), account);
         let (argocd_reader, argocd_writer) = self.options.argocd.clone().unzip();
-        let readers = Readers { ec2: ec2_reader, eks: eks_reader, iam: iam_reader, argocd: argocd_reader };
+        let quotas = clients::quotas(&config, &limits, &place);
+        let readers = Readers { ec2: ec2_reader, eks: eks_reader, iam: iam_reader, quotas, argocd: argocd_reader };
         let writers = Writers { ec2: ec2_writer, eks: eks_writer, iam: iam_writer, argocd: argocd_writer };
         Target {
             account: account.to_owned(),
@@ -332,12 +333,17 @@ impl Target {
     }
 }
 
+/// Whether EKS takes subnets of a control plane in the zone of an id.
+pub(super) fn hosts_eks(zone_id: &str) -> bool {
+    !ZONES_WITHOUT_EKS.contains(&zone_id)
+}
+
 fn zone(zone: &aws_sdk_ec2::types::AvailabilityZone) -> Option<Zone> {
     if zone.zone_type().is_some_and(|kind| kind != "availability-zone") {
         return None;
     }
     let id = zone.zone_id().unwrap_or_default();
-    Some(Zone { name: zone.zone_name()?.to_owned(), id: id.to_owned(), hosts_eks: !ZONES_WITHOUT_EKS.contains(&id) })
+    Some(Zone { name: zone.zone_name()?.to_owned(), id: id.to_owned(), hosts_eks: hosts_eks(id) })
 }
 
 /// Who the credentials of a configuration belong to.

@@ -93,7 +93,7 @@ impl CarryOut<'_> {
 
     /// Refuses plans with refused changes, and asks about the others. Returns what was confirmed by name.
     pub(super) async fn ask(&self, question: &str, plans: &[&Plan], confirmed: &[String]) -> Result<Vec<String>, CliError> {
-        if let Some(plan) = plans.iter().find(|plan| plan.summary.refused > 0) {
+        if let Some(plan) = plans.iter().find(|plan| plan.is_refused()) {
             let error = EngineError::Refused(Box::new((*plan).clone()));
             return Err(CliError::of(plan.header.instance.to_string(), error));
         }

@@ -2,6 +2,7 @@
 
 use super::diagnostics::DiagnosticJson;
 use super::error::CliError;
+use crate::engine::finding::Finding;
 use crate::engine::plan::{Action, Applications, Change, Header, NotCarriedOut, Plan, Summary};
 use crate::engine::report::{EngineError, InstanceStatus, RunReport};
 use serde::Serialize;
@@ -51,6 +52,8 @@ pub struct Plans<'a> {
     /// What may go wrong later.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<&'a str>,
+    /// What the checks have found.
+    pub checks: Vec<&'a Finding>,
     /// Instances that could not be planned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<ErrorJson>,
@@ -67,6 +70,7 @@ impl<'a> Plans<'a> {
             open_calls: plans.iter().flat_map(|plan| &plan.open_calls).map(String::as_str).collect(),
             applications: plans.iter().flat_map(|plan| &plan.applications).collect(),
             warnings: plans.iter().flat_map(|plan| &plan.warnings).map(String::as_str).collect(),
+            checks: plans.iter().flat_map(|plan| &plan.checks).collect(),
             errors: errors.iter().map(ErrorJson::from).collect(),
         }
     }
@@ -113,6 +117,9 @@ pub struct ErrorJson {
     /// The changes that are refused, where that is the error.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<Change>,
+    /// What the checks refuse, where that is the error.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Finding>,
 }
 
 impl From<&CliError> for ErrorJson {
@@ -122,7 +129,19 @@ impl From<&CliError> for ErrorJson {
             message: error.to_string(),
             diagnostics: error.diagnostics().into_iter().map(DiagnosticJson::from).collect(),
             refused: refused(error),
+            checks: refused_checks(error),
         }
+    }
+}
+
+fn refused_checks(error: &CliError) -> Vec<Finding> {
+    match error {
+        CliError::Engine { error, .. } => match &**error {
+            EngineError::Refused(plan) => plan.refused_checks().cloned().collect(),
+            _ => Vec::new(),
+        },
+        CliError::Several(errors) => errors.iter().flat_map(refused_checks).collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -262,7 +281,8 @@ mod tests {
             "none": 0,
             "refused": 0
           },
-          "openCalls": []
+          "openCalls": [],
+          "checks": []
         }
         "#);
     }

@@ -23,6 +23,7 @@ pub mod logging;
 pub mod printer;
 pub mod progress;
 pub mod project;
+mod render_checks;
 mod render_drift;
 pub mod render_graph;
 pub mod render_plan;

@@ -1,5 +1,6 @@
 //! A plan as text.
 
+use super::render_checks;
 use super::style::{Look, Style, clean, plural};
 use crate::engine::plan::{Action, Change, FieldDifference, Header, Plan, Target};
 use crate::state::file::DefinitionsUsed;
@@ -25,6 +26,7 @@ pub fn render(plan: &Plan, style: Style, verbosity: u8) -> String {
     }
     not_carried_out(plan, style, &mut lines);
     warnings(&plan.warnings, style, &mut lines);
+    lines.extend(render_checks::lines(&plan.checks, style));
     lines.push(String::new());
     lines.push(style.paint(Look::Bold, summary(plan)));
     lines.join("\n") + "\n"
@@ -190,6 +192,7 @@ fn summary(plan: &Plan) -> String {
         (summary.replace, "to replace"),
         (summary.delete, "to delete"),
         (summary.refused, "refused"),
+        (plan.refused_checks().count(), "refused by checks"),
         (plan.open_calls.len(), "to look up"),
         (waiting, "to wait for"),
         (summary.none.saturating_sub(waiting), "unchanged"),

@@ -54,6 +54,7 @@ pub(crate) fn plan(changes: Vec<Change>) -> Plan {
         open_calls: Vec::new(),
         applications: Vec::new(),
         warnings: Vec::new(),
+        checks: Vec::new(),
     }
 }
 

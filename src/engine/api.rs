@@ -8,6 +8,7 @@ use super::drift::Recorded;
 use super::drift::report::DriftReport;
 use super::drift::sight::Viewer;
 use super::events::Events;
+use super::facts::{self, Breadth, FactBook};
 use super::place::{expand_all, place_all};
 use super::plan::Plan;
 use super::preflight;
@@ -73,12 +74,14 @@ pub struct Engine {
     pub(super) settings: Arc<EngineSettings>,
     /// Where events go.
     pub(super) events: Events,
+    /// What was asked of accounts and regions, for all instances.
+    pub(super) facts: Arc<FactBook>,
 }
 
 impl Engine {
     /// Makes an engine. Calls nothing.
     pub fn new(sessions: Arc<Sessions>, store: Arc<dyn Store>, settings: EngineSettings, events: Events) -> Self {
-        Self { sessions, store, settings: Arc::new(settings), events }
+        Self { sessions, store, settings: Arc::new(settings), events, facts: Arc::default() }
     }
 
     /// Expands every instance among the documents and places its resources. Calls only `sts:GetCallerIdentity`.
@@ -115,6 +118,25 @@ impl Engine {
         let sessions = ReaderSessions::of(self.sessions.clone());
         let viewer = Viewer { sessions, settings: &self.settings, events: &self.events, instance: key };
         super::drift::drift(&viewer, work, &Recorded { state, holding, others }).await
+    }
+
+    /// Checks plans of one run against what is true of their accounts and regions, all together, and puts what was found
+    /// into [`Plan::checks`]. A plan that is refused is not to be carried out. Reads only.
+    pub async fn check(&self, planned: &mut [(&Work, Plan)]) {
+        let pairs: Vec<_> = planned.iter().map(|(work, plan)| (*work, plan)).collect();
+        let found = facts::check(self, &pairs, Breadth::Everything).await;
+        for ((_, plan), findings) in planned.iter_mut().zip(found) {
+            plan.checks = findings;
+        }
+    }
+
+    /// The same for opened applies. What is refused makes each of them refuse to run; see [`Apply::run`].
+    pub async fn check_applies(&self, applies: &mut [Apply]) {
+        let pairs: Vec<_> = applies.iter().map(Apply::planned).collect();
+        let found = facts::check(self, &pairs, Breadth::Changes).await;
+        for (apply, findings) in applies.iter_mut().zip(found) {
+            apply.found(findings);
+        }
     }
 
     /// Takes the lock, resolves what an earlier run left open, reads, and plans. Mutates nothing.

@@ -6,6 +6,8 @@ use super::context::{Context, Item};
 use super::drain;
 use super::drift;
 use super::drift::report::DriftReport;
+use super::facts::{self, Answer, Breadth, Place as Where, Question, Stage, Wants, Ways};
+use super::finding::Finding;
 use super::look::Patience;
 use super::plan::{Action, Header, Plan, Target};
 use super::planner::{self, Orphan, PlaceFacts, PlanInput, Planned, Seen};
@@ -137,11 +139,21 @@ impl Apply {
         self.drift.as_ref()
     }
 
+    /// What is to be done, and what of.
+    pub(super) fn planned(&self) -> (&Work, &Plan) {
+        (&self.work, &self.sighting.planned.plan)
+    }
+
+    /// Takes what the checks have found.
+    pub(super) fn found(&mut self, findings: Vec<Finding>) {
+        self.sighting.planned.plan.checks = findings;
+    }
+
     /// Does it. `confirmed` are the addresses whose removal or replacement was confirmed by name. Errors mean that
     /// nothing was changed.
     pub async fn run(self, confirmed: &[String], stop: &Stop) -> Result<RunReport, EngineError> {
         let plan = self.plan();
-        if plan.summary.refused > 0 {
+        if plan.is_refused() {
             return Err(EngineError::Refused(Box::new(plan.clone())));
         }
         let unconfirmed = plan.unconfirmed(confirmed);
@@ -288,7 +300,12 @@ impl Site {
         let window = self.engine.settings.visibility_window;
         let doomed = self.orphaned(work, state, &lineage).await?;
         let patience = Patience { window, stop: &Stop::default(), events: &self.engine.events };
-        let (mut seen, orphans) = tokio::try_join!(refresh(&wanted, patience), refresh_orphans(&doomed, patience))?;
+        // What will have to be known of the accounts is asked meanwhile.
+        let asked = async {
+            self.answers(work, assumed(work, &wanted)).await;
+            Ok(())
+        };
+        let (mut seen, orphans, ()) = tokio::try_join!(refresh(&wanted, patience), refresh_orphans(&doomed, patience), asked)?;
         look_again(work, &wanted, &mut seen).await?;
         Ok(Looked { wanted, doomed, seen, orphans, started })
     }
@@ -327,28 +344,27 @@ impl Site {
         Ok(Sighting { planned, seen, items, doomed })
     }
 
-    /// What is true of every account and region in which a subnet is wanted that is not there yet.
+    /// What is true of every account and region in which a subnet is to be made.
     async fn facts(
         &self,
         work: &Work,
         seen: &BTreeMap<NodeIndex, Seen>,
     ) -> Result<BTreeMap<(String, String), PlaceFacts>, EngineError> {
+        let absent = seen.values().filter(|seen| seen.observed.is_none()).map(|seen| &seen.subject.identity);
         let mut facts = BTreeMap::new();
-        let is_there = |index| seen.get(&NodeIndex(index)).is_some_and(|seen| seen.observed.is_some());
-        for (index, place) in work.places.iter().enumerate() {
-            let Some(place) = place.as_ref().filter(|place| place.identity.kind == "Subnet" && !is_there(index)) else {
-                continue;
-            };
-            let key = (place.identity.account.clone(), place.identity.region.clone());
-            if facts.contains_key(&key) {
-                continue;
+        for (question, answer) in self.answers(work, zones_for(absent)).await {
+            if let (Question::Zones(Where { account, region }), Answer::Zones(zones)) =
+                (question, answer.map_err(EngineError::Read)?)
+            {
+                facts.insert((account, region), PlaceFacts { zones });
             }
-            let target = self.target(&place.identity, place.role.as_ref()).await?;
-            let found = target.facts().await.map_err(EngineError::Read)?;
-            let zones = found.zones.iter().map(|zone| (zone.name.clone(), zone.hosts_eks)).collect();
-            facts.insert(key, PlaceFacts { zones });
         }
         Ok(facts)
+    }
+
+    /// Asks; nothing is asked twice in one run.
+    async fn answers(&self, work: &Work, questions: BTreeSet<Question>) -> facts::Answers {
+        self.engine.facts.answers(&Ways { sessions: &self.engine.sessions, works: &[work] }, questions).await
     }
 
     /// Something to be removed.
@@ -416,6 +432,21 @@ impl Site {
     pub(super) fn caller(&self) -> &str {
         &self.caller
     }
+}
+
+/// The questions about what will be made if everything that is not recorded is not there.
+fn assumed(work: &Work, wanted: &[Wanted]) -> BTreeSet<Question> {
+    let unrecorded: BTreeMap<NodeIndex, &Identity> =
+        wanted.iter().filter(|one| one.record.is_none()).map(|one| (one.index, &one.item.subject.identity)).collect();
+    let stage = |index: NodeIndex, _: &str| if unrecorded.contains_key(&index) { Stage::New } else { Stage::Kept };
+    let mut questions = Wants::of(work, stage).questions(Breadth::Changes);
+    questions.extend(zones_for(unrecorded.into_values()));
+    questions
+}
+
+/// The zones of every place in which one of these is a subnet.
+fn zones_for<'a>(objects: impl Iterator<Item = &'a Identity>) -> BTreeSet<Question> {
+    objects.filter(|identity| identity.kind == "Subnet").map(|identity| Question::Zones(Where::of(identity))).collect()
 }
 
 /// What a resource's record depends on: what its edges lead to.

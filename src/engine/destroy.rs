@@ -158,6 +158,7 @@ fn plan(caller: &str, state: &StateFile, doomed: &[Doomed], applications: Vec<Ap
         open_calls: Vec::new(),
         applications,
         warnings: Vec::new(),
+        checks: Vec::new(),
     }
 }
 

@@ -13,6 +13,8 @@ mod destroy;
 mod drain;
 pub mod drift;
 pub mod events;
+mod facts;
+pub mod finding;
 mod look;
 mod object;
 mod pace;

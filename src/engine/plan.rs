@@ -1,5 +1,6 @@
 //! Plans: the changes between what is recorded and observed and what is wanted.
 
+use super::finding::{Finding, Severity};
 use crate::graph::identity::{Address, Identity};
 use crate::state::file::DefinitionsUsed;
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,9 @@ pub struct Plan {
     /// What may go wrong later, for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// What the checks have found; see [`super::api::Engine::check`].
+    #[serde(default)]
+    pub checks: Vec<Finding>,
 }
 
 /// Applications of Argo CD that live on a cluster whose registration goes.
@@ -249,6 +253,16 @@ impl Plan {
     /// Whether a run would do nothing: no change, nothing to wait for, nothing to resolve.
     pub fn is_empty(&self) -> bool {
         self.open_calls.is_empty() && self.changes.iter().all(|change| change.action == Action::None && !change.waits)
+    }
+
+    /// What the checks refuse.
+    pub fn refused_checks(&self) -> impl Iterator<Item = &Finding> {
+        self.checks.iter().filter(|finding| finding.severity == Severity::Refused)
+    }
+
+    /// Whether anything is refused: then nothing at all is changed.
+    pub fn is_refused(&self) -> bool {
+        self.summary.refused > 0 || self.refused_checks().next().is_some()
     }
 
     /// Whether everything that is recorded could be read.

@@ -128,6 +128,7 @@ pub fn plan(input: PlanInput<'_>) -> Planned {
         open_calls: input.open_calls,
         applications: Vec::new(),
         warnings: Vec::new(),
+        checks: Vec::new(),
     };
     Planned { plan, evaluation, observations, superseded }
 }
@@ -222,7 +223,7 @@ impl Decision<'_> {
     fn creation(&self, reason: Option<String>) -> Change {
         let fields = leaves(self.desired)
             .into_iter()
-            .filter(|(path, _)| !path.starts_with("apiVersion") && !path.starts_with("kind"))
+            .filter(|(path, leaf)| !path.starts_with("apiVersion") && !path.starts_with("kind") && !leaf.is_null())
             .map(|(path, leaf)| difference(path, Value::Null, leaf))
             .collect();
         Change { fields, id: None, ..self.change(Action::Create, reason) }

@@ -117,8 +117,8 @@ pub enum EngineError {
     /// AWS or Argo CD refused a read that everything depends on.
     #[error("{0}")]
     Read(crate::aws::error::CallError),
-    /// The plan holds changes that are refused; nothing was changed.
-    #[error("{} refused; nothing was changed", counted(.0.summary.refused, "change"))]
+    /// The plan holds changes that are refused, or its checks refuse it; nothing was changed.
+    #[error("{} refused; nothing was changed", refusals(.0))]
     Refused(Box<Plan>),
     /// Removals or replacements that ask to be confirmed by name; nothing was changed.
     #[error("not confirmed by name: {}; nothing was changed", .0.join(", "))]
@@ -163,6 +163,13 @@ impl EngineError {
             | Self::PlanOutOfDate(_) => 1,
         }
     }
+}
+
+/// `1 change`, `2 changes and 1 check`.
+fn refusals(plan: &Plan) -> String {
+    let counts = [(plan.summary.refused, "change"), (plan.refused_checks().count(), "check")];
+    let parts: Vec<String> = counts.iter().filter(|(count, _)| *count > 0).map(|(count, noun)| counted(*count, noun)).collect();
+    parts.join(" and ")
 }
 
 /// `1 change`, `2 changes`.

@@ -39,6 +39,46 @@ fn an_existing_vpc_without_ids_is_refused_before_any_call() {
     assert_eq!(world.aws.mutating(), []);
 }
 
+/// What is wrong with a VPC that is there is found before anything is changed.
+#[test]
+fn an_existing_vpc_is_looked_at_before_anything_is_changed() {
+    let world = World::new();
+    let small = vpc(&world).replace("  region: us-west-2\n", "  region: us-west-2\n  cidr: {privateSubnet1Cidr: 10.0.11.0/28}\n");
+    world.write("vpc.yaml", &small);
+    world.fleetctl(&["apply", "vpc.yaml", "--yes"]).expect(0);
+    world.aws.forget();
+    let network = network(&world);
+    let id = |name: &str| network.split(&format!("{name}: ")).nth(1).unwrap().lines().next().unwrap().to_owned();
+    let (vpc, first, second) = (id("vpcId"), id("privateSubnet1Id"), id("privateSubnet2Id"));
+    let plan = |network: &str, code: i32, says: &[&str]| {
+        world.write("cluster.yaml", &world.instance("workload-cluster1", &format!("  vpc:\n    create: false\n{network}")));
+        let planned = world.fleetctl(&["plan", "cluster.yaml"]).expect(code);
+        for text in says {
+            assert!(planned.stdout.contains(text), "{text}: {}", planned.stdout);
+        }
+    };
+    let attribute = |value: bool| {
+        let form = format!("Action=ModifyVpcAttribute&Version=2016-11-15&VpcId={vpc}&EnableDnsHostnames.Value={value}");
+        world.by_hand("ec2", "POST", "/", &form);
+    };
+    let untag =
+        format!("Action=DeleteTags&Version=2016-11-15&ResourceId.1={second}&Tag.1.Key=kubernetes.io%2Frole%2Finternal-elb");
+    plan(&network, 0, &[&format!("{first} has 11 free addresses; EKS recommends 16")]);
+    plan(&network.replace(&first, "subnet-00000001"), 1, &["there is no subnet-00000001"]);
+    plan(
+        &network.replace(&second, &id("publicSubnet1Id")),
+        1,
+        &["all subnets of the cluster are in us-west-2a; EKS wants two zones"],
+    );
+    attribute(false);
+    plan(&network, 1, &[&format!("{vpc} has no DNS hostnames")]);
+    world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(1);
+    attribute(true);
+    world.by_hand("ec2", "POST", "/", &untag);
+    plan(&network, 0, &[&format!("{second} has neither the tag kubernetes.io/role/internal-elb")]);
+    assert_eq!(world.aws.mutating(), []);
+}
+
 fn vpc(world: &World) -> String {
     format!(
         "apiVersion: kro.run/v1alpha1\nkind: Vpc\nmetadata:\n  name: shared\n  namespace: network\nspec:\n  name: shared\n  region: us-west-2\n---\n\

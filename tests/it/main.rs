@@ -19,6 +19,7 @@ mod destroy;
 mod drift;
 mod end_state;
 mod existing_vpc;
+mod facts;
 mod faults;
 mod identity;
 mod outside;

@@ -26,7 +26,7 @@ Wrapper = Callable[[RequestContext, Parameters, Proceed], Reply]
 _WRAPPERS: dict[tuple[str, str], list[Wrapper]] = defaultdict(list)
 _ALL = "*"
 
-SERVICES = ("ec2", "eks", "iam", "sts")
+SERVICES = ("ec2", "eks", "iam", "service-quotas", "sts")
 
 
 def around(service: str, *operations: str) -> Callable[[Wrapper], Wrapper]:

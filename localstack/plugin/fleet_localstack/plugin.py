@@ -13,12 +13,19 @@ def eks() -> Service:
     return Service.for_provider(EksProvider())
 
 
+@aws_provider(api="service-quotas")
+def service_quotas() -> Service:
+    from .quotas import QuotaProvider
+
+    return Service.for_provider(QuotaProvider())
+
+
 @hooks.on_infra_start()
 def install() -> None:
-    from . import api, connections, ec2, gateway, iam, operations, parent, sts
+    from . import api, connections, ec2, gateway, iam, operations, parent, quotas, sts
     from .eks import provider
 
-    assert ec2 and iam and sts and provider  # importing them registers their wrappers
+    assert ec2 and iam and quotas and sts and provider  # importing them registers their wrappers
     operations.install()
     connections.install()
     gateway.install()

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Settings:
-    """Durations are seconds. The defaults are small, but not zero, so that nothing is there at once by accident."""
+    """Durations are seconds, quotas are numbers. The defaults of durations are small, but not zero, so that nothing is there at once by accident."""
 
     cluster_create_seconds: float = 1.0
     cluster_delete_seconds: float = 1.0
@@ -35,6 +35,10 @@ class Settings:
     role_propagation_seconds: float = 0.5
     # How long a new access entry is unknown to the cluster itself, and so to Argo CD.
     access_entry_propagation_seconds: float = 0.5
+    # How many an account may have in a region. So many that only who sets them meets them.
+    elastic_ip_quota: float = 10_000.0
+    vpc_quota: float = 10_000.0
+    cluster_quota: float = 10_000.0
     # What CreateAccessEntry and CreatePodIdentityAssociation answer while the cluster is not ACTIVE; "" lets them pass.
     cluster_not_active_code: str = "InvalidRequestException"
 
@@ -106,10 +110,10 @@ def json_name(name: str) -> str:
 def _value(field: dataclasses.Field[Any], value: Any) -> Any:
     if isinstance(field.default, str):
         return str(value)
-    seconds = float(value)
-    if seconds < 0:
+    number = float(value)
+    if number < 0:
         raise ValueError(f"{json_name(field.name)} is negative")
-    return seconds
+    return number
 
 
 SETTINGS = SettingsRegistry()

@@ -42,7 +42,8 @@ pub(super) async fn run(context: &Context, arguments: &arguments::Apply) -> Resu
         let instance = work.key().to_string();
         (instance, Box::pin(engine.open_apply(work, scope)).await)
     }));
-    let applies = carry_out.all_opened(recorded(context, opened.await))?;
+    let mut applies = carry_out.all_opened(recorded(context, opened.await))?;
+    engine.check_applies(&mut applies).await;
     let plans: Vec<_> = applies.iter().map(Apply::plan).collect();
     let drifts: Vec<_> = applies.iter().filter_map(Apply::drift).collect();
     carry_out.show_drift(&drifts);

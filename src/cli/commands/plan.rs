@@ -22,15 +22,18 @@ pub(super) async fn run(context: &Context, arguments: &Plan) -> Result<u8, CliEr
     }
     let engine = launch::engine(context, waits(printer)).await?;
     let works = engine.work(&project.documents, &project.definitions, &project.used).await?;
-    let planned = join_all(works.iter().map(|work| async { (work.key().to_string(), engine.plan(work).await) })).await;
+    let engine = &engine;
+    let planned = join_all(works.iter().map(|work| async move { (work, engine.plan(work).await) })).await;
     let mut plans = Vec::new();
     let mut errors = Vec::new();
-    for (instance, result) in planned {
+    for (work, result) in planned {
         match result {
-            Ok(plan) => plans.push(plan),
-            Err(error) => errors.push(CliError::of(instance, error)),
+            Ok(plan) => plans.push((work, plan)),
+            Err(error) => errors.push(CliError::of(work.key().to_string(), error)),
         }
     }
+    engine.check(&mut plans).await;
+    let plans: Vec<plan::Plan> = plans.into_iter().map(|(_, plan)| plan).collect();
     show(context, &plans, &errors);
     let code = exit_code(&plans, &errors, arguments.detailed_exitcode);
     match &arguments.out {
@@ -72,7 +75,7 @@ fn show(context: &Context, plans: &[plan::Plan], errors: &[CliError]) {
 /// A plan that apply would refuse has failed; one that could not read everything is incomplete.
 fn exit_code(plans: &[plan::Plan], errors: &[CliError], detailed: bool) -> u8 {
     let of_plan = |plan: &plan::Plan| match plan {
-        plan if plan.summary.refused > 0 => 1,
+        plan if plan.is_refused() => 1,
         plan if !plan.is_complete() => 3,
         plan if detailed && render_plan::has_changes(plan) => 2,
         _ => 0,

@@ -191,13 +191,44 @@ fn on_aws(definitions: &Definitions, text: &str) -> Vec<(String, Value)> {
     objects
 }
 
+/// Brings an object of kro's definitions to what is meant to be otherwise in ours, with what our object says where the
+/// reason is in graphs/README.md.
+fn as_shipped(address: &str, object: &mut Value, own: &Value) {
+    let changed = match address.rsplit('/').next().unwrap() {
+        "podIdentityAddon" => [("/spec/addonVersion", json!("v1.3.4-eksbuild.1"))].to_vec(),
+        "ekscluster" => [("/spec/resourcesVPCConfig/publicAccessCIDRs", Value::Null)].to_vec(),
+        "externalSecretsPodIdentityAssociation" => [("/spec/namespace", json!("argocd"))].to_vec(),
+        "externalSecretsRole" => [
+            ("/spec/policies", json!(["arn:aws:iam::aws:policy/SecretsManagerReadWrite"])),
+            ("/spec/inlinePolicies", Value::Null),
+        ]
+        .to_vec(),
+        "argocdSecret" => [
+            ("/metadata/annotations/aws_public_subnet_ids", Value::Null),
+            ("/metadata/annotations/aws_worker_subnet_ids", Value::Null),
+            ("/metadata/annotations/domain_name", Value::Null),
+        ]
+        .to_vec(),
+        _ => Vec::new(),
+    };
+    for (pointer, before) in changed {
+        let (parent, key) = pointer.rsplit_once('/').unwrap();
+        let parent = object.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+        let was = parent.remove(key).unwrap_or_default();
+        assert_eq!(was, before, "{address} {pointer}");
+        parent.extend(own.pointer(pointer).map(|now| (key.to_owned(), now.clone())));
+        assert_ne!(own.pointer(pointer), Some(&before), "{address} {pointer} is no difference any more");
+    }
+}
+
 #[test]
-fn the_shipped_definitions_give_what_kros_give() {
+fn the_shipped_definitions_give_what_kros_give_but_for_what_is_meant() {
     let Some(upstream) = upstream() else { return };
     let existing =
         with_vpc("    create: false\n    vpcId: vpc-1\n    privateSubnet1Id: subnet-1\n    privateSubnet2Id: subnet-2\n");
     for text in [INSTANCE, &existing] {
-        for (own, upstream) in on_aws(&own(), text).into_iter().zip(on_aws(&upstream, text)) {
+        for (own, mut upstream) in on_aws(&own(), text).into_iter().zip(on_aws(&upstream, text)) {
+            as_shipped(&own.0, &mut upstream.1, &own.1);
             assert_eq!(own, upstream);
         }
     }
@@ -219,6 +250,37 @@ fn what_varies_by_place_can_be_chosen() {
     assert_eq!(field("eksWithVpc/accessEntry", "/spec/principalARN"), "arn:aws-cn:iam::111111111111:role/hub");
     assert_eq!(field("eksWithVpc/ekscluster", "/spec/resourcesVPCConfig/endpointPublicAccess"), false);
     assert_eq!(field("eksWithVpc/ekscluster", "/spec/resourcesVPCConfig/endpointPrivateAccess"), true);
+    assert_eq!(
+        field("eksWithVpc/ekscluster", "/spec/resourcesVPCConfig/publicAccessCIDRs"),
+        Value::Null,
+        "there is no public access"
+    );
+    assert_eq!(field("eksWithVpc/podIdentityAddon", "/spec/addonVersion"), Value::Null, "EKS chooses");
+}
+
+/// The secrets that External Secrets may read.
+fn readable(suffix: &str, pattern: &str) -> Vec<String> {
+    let line = "  fleetSecretManagerSecretNameSuffix: argocd-secret\n";
+    assert!(INSTANCE.contains(line));
+    let text =
+        INSTANCE.replace(line, &format!("  fleetSecretManagerSecretNameSuffix: '{suffix}'\n  secretsPattern: '{pattern}'\n"));
+    let graph = graph(&text, &own());
+    let evaluation = evaluate(&graph, &Observations::new(), catalog());
+    let role = at(&graph, &evaluation, "eksWithVpc/externalSecretsRole").desired.known_part();
+    let document = role.pointer("/spec/inlinePolicies/read-secrets").and_then(Value::as_str).unwrap();
+    let document: Value = serde_json::from_str(document).unwrap();
+    let arns = document["Statement"][0]["Resource"].as_array().unwrap().iter();
+    arns.map(|arn| {
+        arn.as_str().unwrap().strip_prefix("arn:aws:secretsmanager:us-west-2:222222222222:secret:").unwrap().to_owned()
+    })
+    .collect()
+}
+
+#[test]
+fn external_secrets_may_read_the_clusters_and_the_fleets_secrets() {
+    assert_eq!(readable("argocd-secret", ""), ["workload-cluster1/*", "*argocd-secret-??????"]);
+    assert_eq!(readable("argocd-secret", "team-*"), ["team-*", "*argocd-secret-??????"]);
+    assert_eq!(readable("", ""), ["workload-cluster1/*", "workload-cluster1/*"], "an empty ending opens nothing more");
 }
 
 const CASE: &str = "apiVersion: kro.run/v1alpha1\nkind: Case\nmetadata: {name: x, namespace: ns}\nspec: {name: demo}\n";

@@ -6,6 +6,7 @@ pub(crate) mod emulator;
 pub(crate) mod golden;
 pub(crate) mod measured;
 pub(crate) mod proxy;
+pub(crate) mod shipped;
 pub(crate) mod world;
 
 pub(crate) use world::World;

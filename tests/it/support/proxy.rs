@@ -144,7 +144,9 @@ fn name(head: &hyper::http::request::Parts, body: &[u8]) -> (String, String) {
     };
     let text = String::from_utf8_lossy(body);
     let action = text.split('&').find_map(|pair| pair.strip_prefix("Action="));
-    let operation = action.map_or_else(|| format!("{} {}", head.method, shape(head.uri.path())), str::to_owned);
+    // JSON services name the operation in a header.
+    let target = head.headers.get("x-amz-target").and_then(|value| value.to_str().ok()?.split('.').nth(1));
+    let operation = action.or(target).map_or_else(|| format!("{} {}", head.method, shape(head.uri.path())), str::to_owned);
     (service.to_owned(), operation)
 }
 

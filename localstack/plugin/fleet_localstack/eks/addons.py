@@ -23,7 +23,7 @@ from .base import (
     same_call,
     without_none,
 )
-from .catalogue import ADDONS
+from .catalogue import ADDONS, versions_of
 from .pod_identity import make_association
 from .roles import check_pod_role
 from .store import Cluster, Resource
@@ -44,7 +44,7 @@ class AddonOperations:
             not_allowed(f"Cluster '{cluster.name}' is not in ACTIVE status")
         if existing:
             in_use("Addon already exists.")
-        _check(name, request)
+        _check(cluster, name, request)
         if request.get("resolveConflicts") == "PRESERVE":
             invalid("The resolveConflicts value PRESERVE is not supported for CreateAddon")
         addon = _make(cluster, name, request)
@@ -62,7 +62,7 @@ class AddonOperations:
     @handler("UpdateAddon", expand=False)
     def update_addon(self, context: RequestContext, request: Request) -> Reply:
         cluster, addon = _addon(context, request)
-        _check(request["addonName"], request)
+        _check(cluster, request["addonName"], request)
         changes = {name: request[name] for name in CHANGEABLE if request.get(name) is not None}
         wanted = request.get("podIdentityAssociations")
         for each in wanted or []:
@@ -94,11 +94,11 @@ def _addon(context: RequestContext, request: Request) -> tuple[Cluster, Resource
     return cluster, addon
 
 
-def _check(name: str, request: Request) -> None:
+def _check(cluster: Cluster, name: str, request: Request) -> None:
     if name not in ADDONS:
         invalid(f"Addon {name} specified is not supported")
     version = request.get("addonVersion")
-    if version and version not in ADDONS[name][:2]:
+    if version and version not in versions_of(name, cluster.body["version"]):
         invalid("Addon version specified is not supported")
 
 
