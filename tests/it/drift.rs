@@ -24,10 +24,10 @@ fn forget(world: &World) {
 #[track_caller]
 fn drift(world: &World, code: i32) -> Value {
     forget(world);
-    let before = files(world);
+    let before = traces(world);
     let ended = world.fleetctl(&["drift", "cluster.yaml", "-o", "json"]).expect(code);
     expect_no_change(world);
-    assert_eq!(files(world), before, "drift writes nothing");
+    assert_eq!(traces(world), before, "drift writes nothing");
     serde_json::from_str(&ended.stdout).unwrap()
 }
 
@@ -35,6 +35,13 @@ fn drift(world: &World, code: i32) -> Value {
 fn expect_no_change(world: &World) {
     assert!(!world.aws.calls().is_empty(), "drift reads");
     assert_eq!((world.aws.mutating(), world.argocd.mutating()), (Vec::new(), Vec::new()), "drift changes nothing");
+}
+
+/// Everything below the state folder with its content, and when something was last made or removed in each folder.
+fn traces(world: &World) -> (Vec<(String, Vec<u8>)>, Vec<std::time::SystemTime>) {
+    let folders = ["state", "state/argocd"].map(|folder| world.folder.path().join(folder));
+    let touched = folders.iter().filter_map(|folder| std::fs::metadata(folder).ok()?.modified().ok());
+    (files(world), touched.collect())
 }
 
 /// Everything below the state folder, with its content.
