@@ -306,6 +306,7 @@ mod tests {
             not_reached: Vec::new(),
             status: json!({}),
             seconds: 1.5,
+            circumstances: crate::engine::outcome::Circumstances::default(),
         };
         insta::assert_json_snapshot!(SummaryLine::of("apply", &[report], "fleetctl apply cluster.yaml", None, 3), @r#"
         {

@@ -4,6 +4,8 @@ use super::api::{ArgoCd, Engine};
 use super::clouds;
 use super::context::{Context, Item};
 use super::look::Patience;
+use super::outcome::Stopwatch;
+use super::outlook::Outlook;
 use super::plan::{Action, Header, Plan, Target};
 use super::planner::{self, PlaceFacts, PlanInput, Planned, Seen};
 use super::refresh::{Wanted, refresh, refresh_orphans};
@@ -82,11 +84,14 @@ impl Apply {
         }
         let journal = self.session.journal();
         journal.definitions(self.work.definitions.clone()).await?;
-        let context = context(&self.engine, &journal, stop);
+        let (stopwatch, events) = Stopwatch::start(&self.engine.events);
+        let context = Context { events, ..context(&self.engine, &journal, stop) };
+        let plan = plan.clone();
         let Sighting { planned, seen, items, doomed } = self.sighting;
         let parts = parts(&self.work, &planned.plan, seen, items);
         let run = Run::new(&self.work, &CATALOG, context, self.engine.settings.parallelism, planned, parts);
         let mut report = run.carry_out(doomed).await;
+        stopwatch.complete(&mut report, &plan, &journal.snapshot());
         if let Err(error) = self.session.close().await {
             report.not_closed(&error);
         }
@@ -121,13 +126,15 @@ pub(super) fn context(engine: &Engine, journal: &Journal, stop: &Stop) -> Contex
     let options = recorder::Options { visibility_window: window, ..recorder::Options::default() };
     let events = engine.events.clone();
     let recorder = Recorder::new(journal.clone(), options, Arc::new(move |event| events.say(event.into())));
+    let state = journal.snapshot();
     Context {
         recorder,
         journal: journal.clone(),
         events: engine.events.clone(),
         stop: stop.clone(),
         window,
-        durations: Arc::new(journal.snapshot().durations),
+        outlook: Outlook::of(Address::root(&state.instance.kind, &state.instance.name)),
+        durations: Arc::new(state.durations),
     }
 }
 
@@ -213,8 +220,10 @@ impl Site {
         let item = self.item(&begin.identity, &begin.address, begin.role.as_ref(), begin.dependencies.clone(), lineage).await?;
         match resolve(context, &item, begin).await {
             Ok(_) => Ok(()),
-            Err(super::context::Trouble::Failed(reason)) => Err(EngineError::Unresolved(reason)),
-            Err(super::context::Trouble::Stopped) => Err(EngineError::Unresolved("interrupted".to_owned())),
+            Err(trouble) => {
+                let reason = trouble.reason().map_or_else(|| "interrupted".to_owned(), |reason| reason.text);
+                Err(EngineError::Unresolved(reason))
+            }
         }
     }
 

@@ -2,6 +2,8 @@
 
 use super::api::Engine;
 use super::apply::{Site, context};
+use super::context::Context;
+use super::outcome::{Circumstances, Stopwatch};
 use super::plan::{Action, Change, Header, Plan, Summary, Target};
 use super::removal::{self, Doomed};
 use super::report::{EngineError, Failure, RunReport};
@@ -53,7 +55,9 @@ impl Destroy {
     /// Does it, then looks whether anything is left.
     pub async fn run(self, stop: &Stop) -> Result<RunReport, EngineError> {
         let started = Instant::now();
-        let context = context(&self.engine, &self.session.journal(), stop);
+        let journal = self.session.journal();
+        let (stopwatch, events) = Stopwatch::start(&self.engine.events);
+        let context = Context { events, ..context(&self.engine, &journal, stop) };
         let looked_at: Vec<_> = self.doomed.iter().map(|doomed| (doomed.item.clone(), doomed.record.clone())).collect();
         let mut removed = removal::remove_all(&context, self.doomed, self.engine.settings.parallelism).await;
         let gone: BTreeSet<&Address> = removed.done.iter().map(|done| &done.address).collect();
@@ -69,7 +73,9 @@ impl Destroy {
             not_reached: removed.not_reached,
             status: json!({"state": state}),
             seconds: started.elapsed().as_secs_f64(),
+            circumstances: Circumstances::default(),
         };
+        stopwatch.complete(&mut report, &self.plan, &journal.snapshot());
         if let Err(error) = self.session.close().await {
             report.not_closed(&error);
         }
@@ -79,7 +85,7 @@ impl Destroy {
 
 /// Something that carries our marks although its record is gone: a second copy that nobody recorded.
 async fn left_behind((item, record): &(super::context::Item, Record)) -> Option<Failure> {
-    let failure = |reason: String| Failure { address: record.address.clone(), kind: item.kind_name().to_owned(), reason };
+    let failure = |reason: String| Failure::new(record.address.clone(), item.kind_name().to_owned(), reason);
     match item.kind.find(&item.cloud.readers, &item.subject, &record.applied).await {
         Ok(Some(observed)) if observed.owner(&item.subject.marks) == Owner::Ours && observed.readiness != Readiness::Deleting => {
             Some(failure(format!("{} is left over: it carries the tags of this state", observed.id)))

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Stands for the calls of one step, so that of two paths without waits the longer one still counts for more.
-const CALL: Duration = Duration::from_millis(200);
+pub(super) const CALL: Duration = Duration::from_millis(200);
 
 /// Gives every node its priority. A dependent that asks only for `created` does not wait for readiness.
 pub(super) fn assign(graph: &Graph, context: &Context, nodes: &mut BTreeMap<NodeIndex, Node>) {

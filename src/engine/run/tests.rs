@@ -216,6 +216,7 @@ impl Bench {
             stop: self.stop.clone(),
             window: Duration::ZERO,
             durations: Arc::default(),
+            outlook: crate::engine::outlook::Outlook::default(),
         };
         let item = |subject: Subject| Item { kind: self.fake, subject, cloud: cloud.clone() };
         let part = |(index, seen): (&NodeIndex, &crate::engine::planner::Seen)| {
@@ -365,8 +366,8 @@ async fn what_belongs_to_others_by_now_is_not_deleted() {
 #[test]
 fn interrupted_beats_failed_beats_incomplete() {
     let address = crate::graph::identity::Address("a".into());
-    let failed = [Failure { address: address.clone(), kind: String::new(), reason: String::new() }];
-    let left = [NotReached { address, kind: String::new(), reason: String::new() }];
+    let failed = [Failure::new(address.clone(), String::new(), String::new())];
+    let left = [NotReached { address, kind: String::new(), reason: String::new(), because: None }];
     assert_eq!(end(&failed, &left, true), End::Interrupted);
     assert_eq!(end(&failed, &left, false), End::Failed);
     assert_eq!(end(&failed, &[], true), End::Failed);
