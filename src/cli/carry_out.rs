@@ -68,8 +68,13 @@ impl CarryOut<'_> {
             printer.json_line(&Versioned::new(PlanLine::of(plans)));
             return;
         }
+        let is_refused = plans.iter().any(|plan| plan.summary.refused > 0);
+        // With --yes nobody is asked about it.
+        if printer.settings().quiet && self.context.settings.yes.value && !is_refused {
+            return;
+        }
         for plan in plans {
-            printer.result(&render_plan::render(plan, printer.style(), printer.settings().verbosity));
+            printer.text(&render_plan::render(plan, printer.style(), printer.settings().verbosity));
         }
     }
 
@@ -119,7 +124,7 @@ impl CarryOut<'_> {
             printer.json_line(&SummaryLine::of(self.command, reports, &carry_on, error.as_ref(), exit));
             return exit;
         }
-        printer.result(&render_report::render(reports, &carry_on, printer.style()));
+        printer.text(&render_report::render(reports, &carry_on, printer.style()));
         if let Some(error) = error {
             super::print_error_text(printer, &error);
         }
@@ -130,7 +135,7 @@ impl CarryOut<'_> {
     fn on_interrupt(&self) -> impl FnOnce() + Send + 'static {
         let progress = self.progress.clone();
         let text = format!(
-            "Stopping: nothing new is started, running calls finish and are recorded. Carry on with: {}\nCtrl-C again leaves at once; what is recorded stays.",
+            "Stopping: nothing new is started, running calls finish and are recorded. Ctrl-C again leaves at once.\nCarry on with: {}",
             self.carry_on
         );
         let text = self.context.printer.error_style().paint(Look::Yellow, text);

@@ -17,6 +17,18 @@ pub struct Signals(Arc<Inner>);
 struct Inner {
     count: watch::Sender<usize>,
     is_running: AtomicBool,
+    has_run: AtomicBool,
+}
+
+/// What the command was doing when it was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// It had not begun to change anything.
+    BeforeRun,
+    /// It was changing something.
+    DuringRun,
+    /// It had changed what there was to change, and was about to say so.
+    AfterRun,
 }
 
 /// A run that a first signal asks to stop, until this is dropped.
@@ -29,7 +41,11 @@ pub struct Guard {
 impl Signals {
     /// Nothing has come, and nothing is listened to.
     pub fn none() -> Self {
-        Self(Arc::new(Inner { count: watch::Sender::new(0), is_running: AtomicBool::new(false) }))
+        Self(Arc::new(Inner {
+            count: watch::Sender::new(0),
+            is_running: AtomicBool::new(false),
+            has_run: AtomicBool::new(false),
+        }))
     }
 
     /// Listens to the process's signals.
@@ -52,9 +68,19 @@ impl Signals {
         let _ = self.0.count.subscribe().wait_for(leaves).await;
     }
 
+    /// What the command was doing.
+    pub fn what_was_left(&self) -> Left {
+        match (self.0.has_run.load(Ordering::SeqCst), self.0.is_running.load(Ordering::SeqCst)) {
+            (false, _) => Left::BeforeRun,
+            (true, true) => Left::DuringRun,
+            (true, false) => Left::AfterRun,
+        }
+    }
+
     /// From now on a first signal asks to stop, after `say` has told the user so.
     pub fn guard(&self, stop: Stop, say: impl FnOnce() + Send + 'static) -> Guard {
         self.0.is_running.store(true, Ordering::SeqCst);
+        self.0.has_run.store(true, Ordering::SeqCst);
         let mut count = self.0.count.subscribe();
         let watcher = tokio::spawn(async move {
             if count.wait_for(|count| *count > 0).await.is_ok() {
@@ -107,6 +133,7 @@ mod tests {
         assert_eq!(signals.leave().now_or_never(), None);
         signals.raise();
         signals.leave().await;
+        assert_eq!(signals.what_was_left(), Left::BeforeRun);
     }
 
     #[tokio::test]
@@ -118,6 +145,7 @@ mod tests {
         assert_eq!(signals.leave().now_or_never(), None);
         signals.raise();
         signals.leave().await;
+        assert_eq!(signals.what_was_left(), Left::DuringRun);
         drop(guard);
     }
 

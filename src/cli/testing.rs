@@ -58,7 +58,8 @@ pub(crate) fn plan(changes: Vec<Change>) -> Plan {
 /// A report about `EksCluster/demo`: two objects made, one updated.
 pub(crate) fn report(end: End) -> RunReport {
     let address = |path: &str| Address(format!("EksCluster/demo/{path}"));
-    let done = |path: &str, action| Done { address: address(path), kind: "VPC".into(), id: "vpc-1".into(), action, seconds: None };
+    let done =
+        |path: &str, action| Done { address: address(path), kind: "VPC".into(), id: "vpc-1".into(), action, seconds: None };
     RunReport {
         instance: Address::root("EksCluster", "demo"),
         end,

@@ -1,9 +1,9 @@
 //! What every step of a run shares.
 
 use super::events::{Event, Events, StepName};
+use super::failure::Reason;
 use super::look::Patience;
 use super::outlook::Outlook;
-use super::failure::Reason;
 use super::stop::Stop;
 use crate::aws::error::CallError;
 use crate::kinds::kind::{Cloud, Kind, Observed, Subject};

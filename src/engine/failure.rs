@@ -61,9 +61,7 @@ fn hint(error: &CallError) -> Option<String> {
             "ask Service Quotas for more in that account and region, or remove what is no longer used there".to_owned()
         }
         (ErrorClass::Credentials, _) => "the credentials or the session have ended: sign in again".to_owned(),
-        (ErrorClass::Throttled, _) => {
-            "others make many calls in the same account: wait, or lower --parallelism".to_owned()
-        }
+        (ErrorClass::Throttled, _) => "others make many calls in the same account: wait, or lower --parallelism".to_owned(),
         (_, "DependencyViolation" | "DeleteConflict" | "ResourceInUseException") => {
             "something that is not in this state still uses it, for instance a load balancer, a network interface or an instance \
              profile: remove that"
@@ -79,9 +77,7 @@ fn hint(error: &CallError) -> Option<String> {
         (_, "InvalidSubnet.Conflict") => {
             "the CIDR block overlaps that of another subnet of this VPC: change it in the document".to_owned()
         }
-        (_, "InvalidSubnet.Range" | "InvalidVpc.Range") => {
-            "the CIDR block does not fit: change it in the document".to_owned()
-        }
+        (_, "InvalidSubnet.Range" | "InvalidVpc.Range") => "the CIDR block does not fit: change it in the document".to_owned(),
         _ => return None,
     };
     Some(text)

@@ -159,8 +159,8 @@ fn outputs(record: &Record) -> Vec<Output> {
             ("version", applied.pointer("/spec/version")),
         ],
         "VPC" => vec![("vpc", status.pointer("/vpcID")), ("cidr", status.pointer("/cidrBlockAssociationSet/0/cidrBlock"))],
-        "ElasticIPAddress" => vec![("public address", status.pointer("/publicIP"))],
-        "Secret" => vec![("registered as", applied.pointer("/stringData/name")), ("server", status.pointer("/server"))],
+        "ElasticIPAddress" => vec![("publicAddress", status.pointer("/publicIP"))],
+        "Secret" => vec![("registration", applied.pointer("/stringData/name")), ("server", status.pointer("/server"))],
         _ => Vec::new(),
     };
     let output = |(name, value): (&'static str, Option<&Value>)| {

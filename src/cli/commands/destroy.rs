@@ -25,6 +25,7 @@ pub(super) async fn run(context: &Context, arguments: &Destroy) -> Result<u8, Cl
     let progress = Progress::new(&context.printer);
     let carry_out = CarryOut { context, command: "destroy", progress, carry_on: context.command_line.clone() };
     carry_out.can_be_answered()?;
+    carry_out.progress.look();
     let engine = launch::engine(context, carry_out.progress.events()).await?;
     let opened = join_all(keys.iter().map(|key| async { (key.to_string(), engine.open_destroy(key).await) }));
     // What was recorded a moment ago and is not any more is destroyed.

@@ -6,6 +6,7 @@ use crate::cli::diagnostics;
 use crate::cli::error::{CliError, worst};
 use crate::cli::json::{Plans, Versioned};
 use crate::cli::printer::Printer;
+use crate::cli::progress::Progress;
 use crate::cli::project::Project;
 use crate::cli::written_plan::WrittenPlan;
 use crate::cli::{launch, print_error_text, render_plan};
@@ -20,9 +21,12 @@ pub(super) async fn run(context: &Context, arguments: &Plan) -> Result<u8, CliEr
     if !project.problems.is_empty() && !printer.is_json() {
         printer.note(&diagnostics::render(&diagnostics::sorted(&project.problems), printer.settings().color_error));
     }
+    let progress = Progress::new(printer);
+    progress.look();
     let engine = launch::engine(context, waits(printer)).await?;
     let works = engine.work(&project.documents, &project.definitions, &project.used).await?;
     let planned = join_all(works.iter().map(|work| async { (work.key().to_string(), engine.plan(work).await) })).await;
+    progress.finish();
     let mut plans = Vec::new();
     let mut errors = Vec::new();
     for (instance, result) in planned {
@@ -62,7 +66,7 @@ fn show(context: &Context, plans: &[plan::Plan], errors: &[CliError]) {
         return;
     }
     for plan in plans {
-        printer.result(&render_plan::render(plan, printer.style(), printer.settings().verbosity));
+        printer.text(&render_plan::render(plan, printer.style(), printer.settings().verbosity));
     }
     for error in errors {
         print_error_text(printer, error);

@@ -74,10 +74,9 @@ impl Run<'_> {
     fn times(&self, index: NodeIndex, known: &BTreeMap<NodeIndex, Times>) -> Times {
         let inputs = |step: Step| {
             let edges = self.work.graph.edges_from(index).filter(|edge| edge.step == step);
-            edges.map(|edge| known.get(&edge.to).map_or_else(|| Some(Expected::now()), |times| times.of(edge.production))).try_fold(
-                Expected::now(),
-                |latest, when| Some(latest.later(when?)),
-            )
+            edges
+                .map(|edge| known.get(&edge.to).map_or_else(|| Some(Expected::now()), |times| times.of(edge.production)))
+                .try_fold(Expected::now(), |latest, when| Some(latest.later(when?)))
         };
         let (create, configure) = (inputs(Step::Create), inputs(Step::Configure));
         let Some(node) = self.nodes.get(&index) else { return Times::all(both(create, configure)) };
