@@ -124,7 +124,8 @@ impl CarryOut<'_> {
             printer.json_line(&SummaryLine::of(self.command, reports, &carry_on, error.as_ref(), exit));
             return exit;
         }
-        printer.text(&render_report::render(reports, &carry_on, printer.style()));
+        let columns = printer.settings().columns;
+        printer.result(&render_report::render(reports, &carry_on, printer.style(), columns));
         if let Some(error) = error {
             super::print_error_text(printer, &error);
         }

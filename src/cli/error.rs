@@ -141,7 +141,6 @@ fn interrupted(left: Left) -> &'static str {
         Left::DuringRun => {
             "Left at once. What had been begun is recorded: the same command looks what came of it, and goes on from there."
         }
-        Left::AfterRun => "Interrupted after the run was over; `fleetctl status` says what is recorded.",
     }
 }
 

@@ -3,6 +3,9 @@
 
 use console::{measure_text_width, truncate_str};
 
+/// The first word of an address is not shortened to less than this.
+const LEAST: usize = 6;
+
 /// How many columns a text takes.
 pub fn width(text: &str) -> usize {
     measure_text_width(text)
@@ -30,7 +33,11 @@ pub fn middle(address: &str, columns: usize) -> String {
     }
     let segments: Vec<&str> = address.split('/').collect();
     if let [first, .., last] = segments.as_slice() {
-        let candidates = [format!("{first}/…/{last}"), format!("…/{last}"), (*last).to_owned()];
+        // What tells instances apart stands at the beginning.
+        let room = columns.saturating_sub(width(last) + 3);
+        let begun = if room < LEAST { String::new() } else { middle(first, room) };
+        let candidates = [format!("{begun}/…/{last}"), format!("…/{last}"), (*last).to_owned()];
+        let candidates = candidates.into_iter().skip(usize::from(begun.is_empty()));
         if let Some(shortened) = candidates.into_iter().find(|candidate| width(candidate) <= columns) {
             return shortened;
         }
@@ -54,8 +61,8 @@ pub fn first_that_fits(texts: &[String], columns: usize) -> String {
     fitting.cloned().unwrap_or_else(|| texts.last().map(|text| cut(text, columns)).unwrap_or_default())
 }
 
-/// Every line that is too wide, wrapped at spaces; what is wrapped stands four columns further in. Words are never broken:
-/// an ARN has to survive being copied.
+/// Every line that is too wide, wrapped at spaces. What is wrapped stands below the value where a label stands before it,
+/// else four columns further in. Words are never broken: an ARN has to survive being copied.
 pub fn wrap(text: &str, columns: usize) -> String {
     let wrapped: Vec<String> = text.lines().map(|line| wrap_line(line, columns)).collect();
     let end = if text.ends_with('\n') { "\n" } else { "" };
@@ -66,22 +73,32 @@ fn wrap_line(line: &str, columns: usize) -> String {
     if width(line) <= columns {
         return line.to_owned();
     }
-    let indent = line.len() - line.trim_start_matches(' ').len();
-    let hanging = " ".repeat((indent + 4).min(columns / 2));
+    let text = line.trim_start_matches(' ');
+    let indent = line.len() - text.len();
+    let words = words(text);
+    let hanging = hanging(indent, &words, columns);
     let mut lines = Vec::new();
     let mut current = " ".repeat(indent);
     let mut is_empty = true;
-    // Runs of spaces set columns apart, so they are kept inside a line.
-    for word in words(line.trim_start_matches(' ')) {
-        if !is_empty && width(&current) + width(word.trim_end()) > columns {
+    for word in words {
+        let needed = width(word.trim_end());
+        // A word that fits nowhere stays where it is.
+        if !is_empty && width(&current) + needed > columns && hanging + needed <= columns {
             lines.push(current.trim_end().to_owned());
-            current.clone_from(&hanging);
+            current = " ".repeat(hanging);
         }
         current.push_str(word);
         is_empty = false;
     }
     lines.push(current.trim_end().to_owned());
     lines.join("\n")
+}
+
+/// Where wrapped lines begin: a label ends with two spaces or more.
+fn hanging(indent: usize, words: &[&str], columns: usize) -> usize {
+    let label = words.iter().position(|word| word.ends_with("  ")).filter(|position| *position < 3);
+    let value = label.map(|position| indent + words.iter().take(position + 1).map(|word| width(word)).sum::<usize>());
+    value.filter(|value| *value <= columns / 3).unwrap_or((indent + 4).min(columns / 2))
 }
 
 /// Words with the spaces after them.
@@ -123,7 +140,7 @@ mod tests {
     #[test]
     fn wide_characters_are_never_cut_in_half() {
         assert_eq!(cut("東京リージョン", 6), "東京…");
-        assert_eq!(middle("東京リージョン", 6), "東…ョン");
+        assert_eq!(middle("東京リージョン", 6), "東…ン");
         assert_eq!(width(&pad("東京", 6)), 6);
     }
 
@@ -134,12 +151,14 @@ mod tests {
 
     #[test]
     fn long_lines_are_wrapped_at_spaces_and_words_stay_whole() {
-        let text = "short\n  a line of several words  in columns\n  arn:aws:eks:us-west-2:222222222222:cluster/one\n";
+        let text = "short\n  a line of several words  in columns\n  why  because of all of this\n  arn:aws:eks:us-west-2:222222222222:cluster/one\n";
         insta::assert_snapshot!(wrap(text, 20), @"
         short
           a line of several
               words  in
               columns
+          why  because of
+              all of this
           arn:aws:eks:us-west-2:222222222222:cluster/one
         ");
         assert!(wrap(text, 20).ends_with('\n'));

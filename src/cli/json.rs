@@ -321,7 +321,13 @@ mod tests {
               "failed": [],
               "notReached": [],
               "status": {},
-              "seconds": 1.5
+              "seconds": 1.5,
+              "startedAt": "1970-01-01T00:00:00Z",
+              "endedAt": "1970-01-01T00:00:00Z",
+              "caller": "",
+              "places": [],
+              "present": [],
+              "outputs": []
             }
           ],
           "carryOn": "fleetctl apply cluster.yaml",

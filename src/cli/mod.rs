@@ -25,6 +25,7 @@ pub mod progress;
 pub mod project;
 pub mod render_graph;
 pub mod render_plan;
+mod render_plan_fields;
 pub mod render_report;
 mod screen;
 pub mod settings;

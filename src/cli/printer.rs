@@ -8,6 +8,7 @@ use super::style::Style;
 use console::Term;
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Writes. Cheap to clone.
@@ -19,6 +20,8 @@ struct Inner {
     out: Mutex<Stream>,
     error: Mutex<Stream>,
     screen: Mutex<Screen>,
+    /// The cursor stands behind a question.
+    is_asking: AtomicBool,
 }
 
 /// What the printer is told once.
@@ -90,7 +93,8 @@ impl Printer {
     }
 
     fn of(settings: PrinterSettings, out: Mutex<Stream>, error: Mutex<Stream>) -> Self {
-        Self(Arc::new(Inner { settings, out, error, screen: Mutex::new(Screen::on_standard_error()) }))
+        let screen = Mutex::new(Screen::on_standard_error());
+        Self(Arc::new(Inner { settings, out, error, screen, is_asking: AtomicBool::new(false) }))
     }
 
     /// The same streams with other settings.
@@ -182,12 +186,21 @@ impl Printer {
 
     fn write_line(&self, stream: &Mutex<Stream>, text: &str) {
         let end = if text.ends_with('\n') { "" } else { "\n" };
+        if self.0.is_asking.swap(false, Ordering::SeqCst) {
+            lock(&self.0.error).write("\n");
+        }
         lock(&self.0.screen).above(|| lock(stream).write(&format!("{text}{end}")));
     }
 
     /// A question: like [`Printer::failure`], the cursor stays on the line.
     pub fn question(&self, text: &str) {
         lock(&self.0.error).write(text);
+        self.0.is_asking.store(true, Ordering::SeqCst);
+    }
+
+    /// The question has been answered, and the cursor stands on a line of its own.
+    pub fn answered(&self) {
+        self.0.is_asking.store(false, Ordering::SeqCst);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::fit;
 use super::style::{Look, Style, clean, duration, plural};
-use crate::engine::outcome::{Circumstances, Output, Place};
+use crate::engine::outcome::{Circumstances, Output, Place, Present};
 use crate::engine::plan::Action;
 use crate::engine::report::{Done, End, Failure, NotReached, RunReport};
 use chrono::{DateTime, Utc};
@@ -17,8 +17,9 @@ const SHORT: f64 = 5.0;
 /// Width of the names of values.
 const LABEL: usize = 16;
 
-/// Reports as text. `carry_on` is the command that carries on; not said when everything is done.
-pub fn render(reports: &[RunReport], carry_on: &str, style: Style) -> String {
+/// Reports as text, wrapped where it goes to a terminal that is so wide. `carry_on` is the command that carries on; not
+/// said when everything is done, and never wrapped.
+pub fn render(reports: &[RunReport], carry_on: &str, style: Style, columns: Option<usize>) -> String {
     let mut lines = Vec::new();
     for report in reports {
         if !lines.is_empty() {
@@ -26,7 +27,11 @@ pub fn render(reports: &[RunReport], carry_on: &str, style: Style) -> String {
         }
         instance(report, style, &mut lines);
     }
+    if let Some(columns) = columns {
+        lines = lines.iter().map(|line| fit::wrap(line, columns)).collect();
+    }
     if reports.iter().any(|report| report.end != End::Done) {
+        lines.push(String::new());
         lines.push(format!("Carry on with: {}", style.paint(Look::Cyan, clean(carry_on))));
     }
     lines.join("\n") + "\n"
@@ -137,9 +142,11 @@ fn labelled(indent: &str, label: &str, value: &str) -> Vec<String> {
 fn not_reached(report: &RunReport, style: Style, lines: &mut Vec<String>) {
     let mut groups: Vec<(String, Vec<&NotReached>)> = Vec::new();
     for object in &report.not_reached {
+        let is_there = report.circumstances.present.iter().any(|one| one.address == object.address);
+        let how = if is_there { "not finished" } else { "not reached" };
         let why = match &object.because {
-            Some(culprit) => format!("because {} failed", short(report, culprit.as_str())),
-            None => object.reason.clone(),
+            Some(culprit) => format!("{how}, because {} failed", short(report, culprit.as_str())),
+            None => format!("{how}: {}", object.reason),
         };
         match groups.iter_mut().find(|(reason, _)| *reason == why) {
             Some((_, objects)) => objects.push(object),
@@ -149,8 +156,7 @@ fn not_reached(report: &RunReport, style: Style, lines: &mut Vec<String>) {
     for (why, objects) in groups {
         lines.push(String::new());
         let why = clean(&why).replace('\n', " ");
-        let separator = if why.starts_with("because ") { "," } else { ":" };
-        lines.push(format!("  {}{separator} {why}", style.paint(Look::Yellow, "not reached")));
+        lines.push(format!("  {}", style.paint(Look::Yellow, why)));
         let objects = objects.iter().map(|object| (object.kind.as_str(), short(report, object.address.as_str())));
         lines.extend(by_kind(objects));
     }
@@ -165,7 +171,11 @@ fn by_kind<'a>(objects: impl Iterator<Item = (&'a str, String)>) -> Vec<String> 
             None => kinds.push((kind, vec![name])),
         }
     }
-    kinds.into_iter().map(|(kind, names)| format!("    {}: {}", clean(kind), names.join(", "))).collect()
+    let line = |(kind, mut names): (&str, Vec<String>)| {
+        names.sort();
+        format!("    {}: {}", clean(kind), names.join(", "))
+    };
+    kinds.into_iter().map(line).collect()
 }
 
 /// An address without that of its instance.
@@ -180,28 +190,26 @@ fn remains(report: &RunReport, style: Style, lines: &mut Vec<String>) {
     if present.is_empty() {
         return;
     }
+    let is_removal = report.status["state"] == "DELETING";
+    let heading = if is_removal { "still there" } else { "there now" };
+    let counted = counted(present.iter().map(|one| one.kind.as_str()));
     lines.push(String::new());
-    lines.push(format!("  {}: {}", style.paint(Look::Bold, "there now"), plural(present.len(), "object")));
-    let is_removal = report.done.iter().any(|done| done.action == Action::Delete) || report.status["state"] == "DELETING";
-    let name = |address: &str, id: &str| {
-        if is_removal { format!("{} ({})", short(report, address), clean(id)) } else { short(report, address) }
-    };
-    lines.extend(by_kind(present.iter().map(|one| (one.kind.as_str(), name(one.address.as_str(), &one.id)))));
-    let mut charged: BTreeMap<&str, usize> = BTreeMap::new();
-    for one in present.iter().filter(|one| one.charged) {
-        *charged.entry(&one.kind).or_default() += 1;
+    lines.push(format!("  {}: {}: {counted}", style.paint(Look::Bold, heading), plural(present.len(), "object")));
+    if is_removal {
+        let name = |one: &Present| format!("{} ({})", short(report, one.address.as_str()), clean(&one.id));
+        lines.extend(by_kind(present.iter().map(|one| (one.kind.as_str(), name(one)))));
     }
-    if charged.is_empty() {
-        return;
+    if present.iter().any(|one| one.charged) {
+        let charged = self::counted(present.iter().filter(|one| one.charged).map(|one| one.kind.as_str()));
+        lines.push(format!("    Of these AWS charges for {charged} by the hour, used or not."));
     }
-    let counted: Vec<_> = charged.into_iter().map(|(kind, count)| plural(count, kind)).collect();
-    let note = format!("AWS charges by the hour, used or not, for {}", counted.join(", "));
-    let way = if is_removal {
-        String::new()
-    } else {
-        format!("; `fleetctl destroy {}` removes everything", clean(report.instance.as_str()))
-    };
-    lines.push(format!("    {note}{way}"));
+}
+
+/// `1 Cluster, 2 NATGateway`.
+fn counted<'a>(kinds: impl Iterator<Item = &'a str>) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    kinds.for_each(|kind| *counts.entry(kind).or_default() += 1);
+    clean(&counts.into_iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>().join(", "))
 }
 
 /// What people ask for first, then the status that the definition's author gives. Conditions are for programs.
@@ -268,72 +276,5 @@ fn longest(report: &RunReport, lines: &mut Vec<String>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cli::testing::report;
-    use crate::engine::report::{Failure, NotReached};
-    use crate::graph::identity::Address;
-
-    fn address(path: &str) -> Address {
-        Address(format!("EksCluster/demo/{path}"))
-    }
-
-    fn text(report: RunReport) -> String {
-        render(&[report], "fleetctl apply cluster.yaml", Style::new(false))
-    }
-
-    #[test]
-    fn a_run_that_did_everything_says_the_status() {
-        insta::assert_snapshot!(text(report(End::Done)), @"
-        EksCluster/demo: done in 12m 3s: 2 created, 1 updated.
-          state: ACTIVE
-          vpc.id: vpc-1
-        ");
-    }
-
-    #[test]
-    fn a_run_that_failed_says_why_and_how_to_carry_on() {
-        let mut failed = report(End::Failed);
-        failed.failed.push(Failure {
-            address: address("vpc/natGateway1"),
-            kind: "NATGateway".into(),
-            reason:
-                "AddressLimitExceeded: the maximum number of addresses has been reached\nraise the quota `EC2-VPC Elastic IPs`"
-                    .into(),
-        });
-        failed.not_reached.push(NotReached {
-            address: address("eks/cluster"),
-            kind: "Cluster".into(),
-            reason: "EksCluster/demo/vpc/natGateway1 failed".into(),
-        });
-        insta::assert_snapshot!(text(failed), @"
-        EksCluster/demo: failed after 12m 3s: 2 created, 1 updated.
-          failed
-            EksCluster/demo/vpc/natGateway1  NATGateway
-              AddressLimitExceeded: the maximum number of addresses has been reached
-              raise the quota `EC2-VPC Elastic IPs`
-          not reached
-            EksCluster/demo/eks/cluster  Cluster
-              EksCluster/demo/vpc/natGateway1 failed
-        Carry on with: fleetctl apply cluster.yaml
-        ");
-    }
-
-    #[test]
-    fn an_incomplete_run_names_what_is_missing() {
-        let mut incomplete = report(End::Incomplete);
-        incomplete.done.clear();
-        incomplete.not_reached.push(NotReached {
-            address: address("eks/argocdSecret"),
-            kind: "Secret".into(),
-            reason: "no Argo CD is configured".into(),
-        });
-        insta::assert_snapshot!(text(incomplete), @"
-        EksCluster/demo: incomplete after 12m 3s: nothing was changed.
-          not reached
-            EksCluster/demo/eks/argocdSecret  Secret
-              no Argo CD is configured
-        Carry on with: fleetctl apply cluster.yaml
-        ");
-    }
-}
+#[path = "render_report_tests.rs"]
+mod tests;

@@ -17,7 +17,7 @@ pub struct Signals(Arc<Inner>);
 struct Inner {
     count: watch::Sender<usize>,
     is_running: AtomicBool,
-    has_run: AtomicBool,
+    has_begun: AtomicBool,
 }
 
 /// What the command was doing when it was left.
@@ -25,10 +25,8 @@ struct Inner {
 pub enum Left {
     /// It had not begun to change anything.
     BeforeRun,
-    /// It was changing something.
+    /// It was changing something, or had just done so.
     DuringRun,
-    /// It had changed what there was to change, and was about to say so.
-    AfterRun,
 }
 
 /// A run that a first signal asks to stop, until this is dropped.
@@ -44,7 +42,7 @@ impl Signals {
         Self(Arc::new(Inner {
             count: watch::Sender::new(0),
             is_running: AtomicBool::new(false),
-            has_run: AtomicBool::new(false),
+            has_begun: AtomicBool::new(false),
         }))
     }
 
@@ -70,17 +68,13 @@ impl Signals {
 
     /// What the command was doing.
     pub fn what_was_left(&self) -> Left {
-        match (self.0.has_run.load(Ordering::SeqCst), self.0.is_running.load(Ordering::SeqCst)) {
-            (false, _) => Left::BeforeRun,
-            (true, true) => Left::DuringRun,
-            (true, false) => Left::AfterRun,
-        }
+        if self.0.has_begun.load(Ordering::SeqCst) { Left::DuringRun } else { Left::BeforeRun }
     }
 
     /// From now on a first signal asks to stop, after `say` has told the user so.
     pub fn guard(&self, stop: Stop, say: impl FnOnce() + Send + 'static) -> Guard {
         self.0.is_running.store(true, Ordering::SeqCst);
-        self.0.has_run.store(true, Ordering::SeqCst);
+        self.0.has_begun.store(true, Ordering::SeqCst);
         let mut count = self.0.count.subscribe();
         let watcher = tokio::spawn(async move {
             if count.wait_for(|count| *count > 0).await.is_ok() {

@@ -138,14 +138,24 @@ impl Model {
             Some(other) => *other = known,
             None => self.instances.push(known),
         }
+        self.instances.sort_by(|one, other| one.address.cmp(&other.address));
     }
 
     /// An address without what is the same for all.
     fn name(&self, address: &Address) -> String {
         let short = match self.instances.as_slice() {
             [one] => address.as_str().strip_prefix(one.address.as_str()).and_then(|rest| rest.strip_prefix('/')),
-            _ => None,
+            [first, others @ ..] => {
+                let kind = kind_of(&first.address);
+                let is_same = !others.is_empty() && others.iter().all(|other| kind_of(&other.address) == kind);
+                address.as_str().split_once('/').filter(|_| is_same).map(|(_, rest)| rest)
+            }
+            [] => None,
         };
         clean(short.unwrap_or(address.as_str()))
     }
+}
+
+fn kind_of(instance: &Address) -> &str {
+    instance.as_str().split('/').next().unwrap_or_default()
 }
