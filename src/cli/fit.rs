@@ -35,7 +35,7 @@ pub fn middle(address: &str, columns: usize) -> String {
     if let [first, .., last] = segments.as_slice() {
         // What tells instances apart stands at the beginning.
         let room = columns.saturating_sub(width(last) + 3);
-        let begun = if room < LEAST { String::new() } else { middle(first, room) };
+        let begun = if room < LEAST || segments.len() < 3 { String::new() } else { middle(first, room) };
         let candidates = [format!("{begun}/…/{last}"), format!("…/{last}"), (*last).to_owned()];
         let candidates = candidates.into_iter().skip(usize::from(begun.is_empty()));
         if let Some(shortened) = candidates.into_iter().find(|candidate| width(candidate) <= columns) {
@@ -98,7 +98,7 @@ fn wrap_line(line: &str, columns: usize) -> String {
 fn hanging(indent: usize, words: &[&str], columns: usize) -> usize {
     let label = words.iter().position(|word| word.ends_with("  ")).filter(|position| *position < 3);
     let value = label.map(|position| indent + words.iter().take(position + 1).map(|word| width(word)).sum::<usize>());
-    value.filter(|value| *value <= columns / 3).unwrap_or((indent + 4).min(columns / 2))
+    value.filter(|value| *value <= columns / 2).unwrap_or((indent + 4).min(columns / 2))
 }
 
 /// Words with the spaces after them.
@@ -158,7 +158,7 @@ mod tests {
               words  in
               columns
           why  because of
-              all of this
+               all of this
           arn:aws:eks:us-west-2:222222222222:cluster/one
         ");
         assert!(wrap(text, 20).ends_with('\n'));

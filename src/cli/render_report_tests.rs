@@ -137,15 +137,15 @@ fn on_a_terminal_it_is_wrapped_but_for_the_command() {
         call            ec2 CreateNatGateway
         code            NatGatewayLimitExceeded
         message         Performing this operation
-            would exceed the limit of 5 NAT gateways
-        request id
-            0ea41ed8-49e3-41d7-af1f-e9f33d43529e
+                        would exceed the limit of 5
+                        NAT gateways
+        request id      0ea41ed8-49e3-41d7-af1f-e9f33d43529e
         what may help   ask Service Quotas for more in
-            that account and region
+                        that account and region
 
       failed: EksCluster/demo/eks/nodeRole  Role
         why             role-1 belongs to somebody
-            else
+                        else
                         it is not deleted
 
       not finished, because vpc/natGateway1 failed

@@ -20,3 +20,4 @@ mod identity;
 mod outside;
 mod renames;
 mod state;
+mod view;

@@ -46,7 +46,7 @@ fn heading(model: &Model, now: f64, columns: usize, style: Style) -> Vec<String>
     let (objects, done, failed) = totals(&model.instances);
     let waiting = model.rows.iter().filter(|row| matches!(row.what, What::Waiting { .. })).count();
     let running = model.rows.len() - waiting;
-    let others = [(running, "running"), (waiting, "waiting"), (failed, "failed")];
+    let others = [(failed, "failed"), (running, "running"), (waiting, "waiting")];
     let others: Vec<_> = others.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
     let others = others.iter().fold(String::new(), |text, other| text + ", " + other);
     let name = match model.instances.as_slice() {
@@ -57,10 +57,14 @@ fn heading(model: &Model, now: f64, columns: usize, style: Style) -> Vec<String>
     let counts = format!("{done} of {objects} done{others}");
     let room = columns.saturating_sub(fit::width(&counts) + 2);
     let last = fit::middle(&name, room.max(ADDRESS));
-    let first = first_that_fits(
-        &[format!("{name}: {counts}"), format!("{last}: {counts}"), format!("{done}/{objects} done{others}")],
-        columns,
-    );
+    let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+    let texts = [
+        format!("{name}: {counts}"),
+        format!("{last}: {counts}"),
+        format!("{done}/{objects} done{others}"),
+        format!("{done}/{objects} done{failures}"),
+    ];
+    let first = first_that_fits(&texts, columns);
     vec![style.paint(Look::Bold, first), style.paint(look(model, now), first_that_fits(&times(model, now), columns))]
 }
 
@@ -149,7 +153,8 @@ fn body(model: &Model, now: f64, columns: usize, room: usize, style: Style) -> V
     rows.truncate(rows.len() - hidden);
     let is_narrow = columns < NARROW;
     let cells: Vec<Cells<'_>> = rows.into_iter().map(|row| cells(model, row, now, is_narrow)).collect();
-    let mut lines = aligned(&cells, columns, is_narrow, style);
+    let least = if model.instances.len() > 1 && !is_narrow { 2 * ADDRESS } else { ADDRESS };
+    let mut lines = aligned(&cells, columns, (is_narrow, least), style);
     if hidden > 0 && room > 0 {
         lines.push(style.paint(Look::Dim, fit::cut(&format!("  … and {hidden} more"), columns)));
     }
@@ -170,15 +175,12 @@ fn cells<'a>(model: &Model, row: &'a Row, now: f64, is_narrow: bool) -> Cells<'a
             let time = match (is_late, is_narrow) {
                 (false, false) => format!("{passed} of about {usually}"),
                 (false, true) => format!("{passed}/{usually}"),
-                (true, false) => format!("{passed}, longer than usual ({usually})"),
+                (true, false) => format!("{passed}, usually {usually}"),
                 (true, true) => format!("{passed} > {usually}"),
             };
             (state.clone(), time, is_late.then_some(Look::Yellow))
         }
-        What::Repeating { code, again } => {
-            let text = if is_narrow { code.clone() } else { format!("refused ({code})") };
-            (text, format!("again in {}", short(again - now)), Some(Look::Yellow))
-        }
+        What::Repeating { code, again } => (code.clone(), format!("again in {}", short(again - now)), Some(Look::Yellow)),
         What::Resolving { operation, counts } => {
             (format!("looking up {operation} of an earlier run"), format!("{} left", short(counts - now)), Some(Look::Yellow))
         }
@@ -196,8 +198,9 @@ fn doing(step: StepName) -> &'static str {
     }
 }
 
-/// Rows in columns. A long state gives way first, then the kind, then the address.
-fn aligned(cells: &[Cells<'_>], columns: usize, is_narrow: bool, style: Style) -> Vec<String> {
+/// Rows in columns. A long state gives way first, then the kind if less than `least` is left for the address, then the
+/// address.
+fn aligned(cells: &[Cells<'_>], columns: usize, (is_narrow, least): (bool, usize), style: Style) -> Vec<String> {
     let widest = |width: &dyn Fn(&Cells<'_>) -> usize| cells.iter().map(width).max().unwrap_or_default();
     let time = widest(&|cells| fit::width(&cells.time));
     let kind = if is_narrow { 0 } else { widest(&|cells| fit::width(cells.kind)) + 2 };
@@ -206,7 +209,7 @@ fn aligned(cells: &[Cells<'_>], columns: usize, is_narrow: bool, style: Style) -
     let room = |kind: usize, state: usize| columns.saturating_sub(2 + kind + 2 + state + 2 + time);
     let too_wide = name.saturating_sub(room(kind, state));
     let state = if is_narrow { state } else { state.saturating_sub(too_wide).max(state.min(STATE)) };
-    let kind = if room(kind, state) < ADDRESS { 0 } else { kind };
+    let kind = if room(kind, state) < least { 0 } else { kind };
     let state = state.min(columns.saturating_sub(2 + kind + ADDRESS + 2 + 2 + time));
     let address = room(kind, state).min(name);
     let line = |cells: &Cells<'_>| {

@@ -5,6 +5,7 @@ pub(crate) mod calls;
 pub(crate) mod emulator;
 pub(crate) mod golden;
 pub(crate) mod proxy;
+pub(crate) mod terminal;
 pub(crate) mod world;
 
 pub(crate) use world::World;
