@@ -190,7 +190,8 @@ fn summary(plan: &Plan) -> String {
         (summary.none.saturating_sub(waiting), "unchanged"),
     ];
     let counted = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
-    format!("Plan: {}{}.", counted.collect::<Vec<_>>().join(", "), not_reached(plan))
+    let refused = if summary.refused > 0 { " Nothing at all is changed while something is refused." } else { "" };
+    format!("Plan: {}{}.{refused}", counted.collect::<Vec<_>>().join(", "), not_reached(plan))
 }
 
 /// `; 1 of them will not be reached: no Argo CD server is configured`.
@@ -282,7 +283,7 @@ mod tests {
               the CIDR of a subnet cannot be changed:
               write the old one back
 
-        Plan: 2 to create, 1 to adopt, 1 to update, 1 to replace, 1 to delete, 1 refused, 1 to wait for, 1 unchanged.
+        Plan: 2 to create, 1 to adopt, 1 to update, 1 to replace, 1 to delete, 1 refused, 1 to wait for, 1 unchanged. Nothing at all is changed while something is refused.
         "#);
     }
 

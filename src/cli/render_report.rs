@@ -218,7 +218,7 @@ fn values(report: &RunReport, lines: &mut Vec<String>) {
     for Output { name, value, .. } in &report.circumstances.outputs {
         let label = label(name);
         match shown.iter_mut().find(|(other, _)| *other == label) {
-            Some((_, values)) => *values += &format!(", {value}"),
+            Some((_, values)) => values.extend([", ", value]),
             None => shown.push((label, value.clone())),
         }
     }

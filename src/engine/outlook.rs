@@ -141,8 +141,7 @@ mod tests {
             let expected = Expected { left: Duration::from_secs_f64(*seconds), ..Expected::now() };
             outlook.say(&events, counts, expected);
         }
-        let heard = *heard.lock().unwrap();
-        heard
+        *heard.lock().unwrap()
     }
 
     #[tokio::test(start_paused = true)]
@@ -156,7 +155,7 @@ mod tests {
     fn the_later_one_says_what_it_hangs_on() {
         let vpc = Expected::now().and(&"vpc", Duration::from_secs(2), false);
         let nat = vpc.and(&"nat", Duration::from_secs(100), true);
-        let cluster = Expected::now().and(&"cluster", Duration::from_secs(60), false);
+        let cluster = Expected::now().and(&"cluster", Duration::from_mins(1), false);
         let end = nat.clone().later(cluster);
         assert_eq!((end.left.as_secs(), end.on, end.measured), (102, Some("vpc"), true));
     }

@@ -124,6 +124,9 @@ fn phases(instance: &InstanceStatus) -> String {
     if counts.is_empty() {
         return String::new();
     }
+    if let (1, Some(phase)) = (counts.len(), counts.keys().next()) {
+        return format!(", {}, all {phase}", plural(instance.resources.len(), "object"));
+    }
     let counted: Vec<_> = counts.into_iter().rev().map(|(phase, count)| format!("{count} {phase}")).collect();
     format!(", {}: {}", plural(instance.resources.len(), "object"), counted.join(", "))
 }

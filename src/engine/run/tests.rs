@@ -277,9 +277,8 @@ async fn outlook(mut bench: Bench) -> Vec<String> {
             heard.lock().unwrap().push(format!("{done}+{failed} of {objects}, {on} {seconds_left:.1}"));
         }
     });
-    bench.run().await;
-    let said = said.lock().unwrap().clone();
-    said
+    Box::pin(bench.run()).await;
+    said.lock().unwrap().clone()
 }
 
 #[tokio::test(start_paused = true)]

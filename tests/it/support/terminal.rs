@@ -11,7 +11,7 @@ pub(crate) struct Session {
     pub written: String,
     /// What stands there in the end, what has scrolled away included.
     pub screen: String,
-    /// The rows that were ever wider than the terminal.
+    /// Lines that were drawn over and over and were wider than the terminal.
     pub too_wide: Vec<String>,
 }
 
@@ -45,6 +45,8 @@ fn carried_out(written: &str, columns: usize) -> (String, Vec<String>) {
     let mut lines: Vec<Vec<char>> = vec![Vec::new()];
     let mut too_wide = Vec::new();
     let (mut row, mut column) = (0, 0);
+    // The terminal is told not to wrap what is drawn over and over.
+    let mut is_drawn = false;
     let mut characters = written.chars().peekable();
     while let Some(character) = characters.next() {
         match character {
@@ -70,7 +72,11 @@ fn carried_out(written: &str, columns: usize) -> (String, Vec<String>) {
                         lines.truncate(row + 1);
                         lines[row].truncate(column);
                     }
-                    'm' | 'h' | 'l' => {}
+                    'm' => {}
+                    'l' | 'h' => {
+                        assert_eq!(parameters, "?7", "no mode but that");
+                        is_drawn = command == 'l';
+                    }
                     other => panic!("nobody expects the control sequence {parameters}{other}"),
                 }
             }
@@ -79,7 +85,7 @@ fn carried_out(written: &str, columns: usize) -> (String, Vec<String>) {
                 line.resize(line.len().max(column + 1), ' ');
                 line[column] = other;
                 column += 1;
-                if column > columns {
+                if is_drawn && column == columns {
                     too_wide.push(line.iter().collect());
                 }
             }
