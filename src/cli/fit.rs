@@ -1,7 +1,7 @@
 //! Making text fit: cut, shortened in the middle, wrapped. Widths are columns of a terminal, so wide characters count
 //! twice and colours not at all.
 
-use console::{measure_text_width, truncate_str};
+use console::{measure_text_width, strip_ansi_codes, truncate_str};
 
 /// The first word of an address is not shortened to less than this.
 const LEAST: usize = 6;
@@ -75,12 +75,11 @@ fn wrap_line(line: &str, columns: usize) -> String {
     }
     let text = line.trim_start_matches(' ');
     let indent = line.len() - text.len();
-    let words = words(text);
-    let hanging = hanging(indent, &words, columns);
+    let hanging = hanging(&strip_ansi_codes(line), columns);
     let mut lines = Vec::new();
     let mut current = " ".repeat(indent);
     let mut is_empty = true;
-    for word in words {
+    for word in words(text) {
         let needed = width(word.trim_end());
         // A word that fits nowhere stays where it is.
         if !is_empty && width(&current) + needed > columns && hanging + needed <= columns {
@@ -95,7 +94,10 @@ fn wrap_line(line: &str, columns: usize) -> String {
 }
 
 /// Where wrapped lines begin: a label ends with two spaces or more.
-fn hanging(indent: usize, words: &[&str], columns: usize) -> usize {
+fn hanging(line: &str, columns: usize) -> usize {
+    let text = line.trim_start_matches(' ');
+    let indent = line.len() - text.len();
+    let words = words(text);
     let label = words.iter().position(|word| word.ends_with("  ")).filter(|position| *position < 3);
     let value = label.map(|position| indent + words.iter().take(position + 1).map(|word| width(word)).sum::<usize>());
     value.filter(|value| *value <= columns / 2).unwrap_or((indent + 4).min(columns / 2))
@@ -162,5 +164,7 @@ mod tests {
           arn:aws:eks:us-west-2:222222222222:cluster/one
         ");
         assert!(wrap(text, 20).ends_with('\n'));
+        let coloured = "\u{1b}[31m  - delete\u{1b}[0m  natGateway1  nat-0ab";
+        assert_eq!(wrap(coloured, 30), "\u{1b}[31m  - delete\u{1b}[0m  natGateway1\n            nat-0ab");
     }
 }

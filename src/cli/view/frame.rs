@@ -245,7 +245,7 @@ pub(in crate::cli) fn about(seconds: f64) -> String {
     let whole = whole(seconds.ceil());
     match whole {
         ..10 => format!("{whole}s"),
-        10..120 => match whole.div_ceil(5) * 5 {
+        10..120 => match (whole + 2) / 5 * 5 {
             tidy @ ..60 => format!("{tidy}s"),
             60 => "1m".to_owned(),
             120 => "2m".to_owned(),
