@@ -100,7 +100,7 @@ fn hanging(line: &str, columns: usize) -> usize {
     let words = words(text);
     let label = words.iter().position(|word| word.ends_with("  ")).filter(|position| *position < 3);
     let value = label.map(|position| indent + words.iter().take(position + 1).map(|word| width(word)).sum::<usize>());
-    value.filter(|value| *value <= columns / 2).unwrap_or((indent + 4).min(columns / 2))
+    value.filter(|value| *value * 2 < columns).unwrap_or((indent + 4).min(columns / 2))
 }
 
 /// Words with the spaces after them.

@@ -230,6 +230,11 @@ mod tests {
     use super::*;
     use crate::cli::printer::{Captured, PrinterSettings};
 
+    fn progress(done: usize, seconds_left: f64) -> Event {
+        let (instance, waits_for) = (Address::root("EksCluster", "x"), Some(Address("EksCluster/x/vpc/vpc".into())));
+        Event::Progress { instance, objects: 22, done, failed: 0, seconds_left, measured: false, waits_for }
+    }
+
     fn events() -> Vec<Event> {
         let address = Address("EksCluster/x/vpc/vpc".into());
         let kind = "VPC".to_owned();
@@ -257,6 +262,7 @@ mod tests {
                 seconds: 61.0,
                 usually_seconds: 95.0,
             },
+            progress(3, 600.0),
             Event::Failed { address, kind, reason: "VpcLimitExceeded: too\nmany".into() },
             Event::Stopping,
         ]
@@ -272,9 +278,18 @@ mod tests {
         12.3s  EksCluster/x/vpc/vpc  CreateVpc refused: RequestLimitExceeded; again in 1.5s
         12.3s  EksCluster/x/vpc/vpc  VPC  create  vpc-0ab  0.4s
         12.3s  EksCluster/x/vpc/vpc  VPC  pending  1m 1s of usually 1m 35s
+        12.3s  EksCluster/x  3 of 22 done, about 10m to go (typical of AWS, not measured here yet)
         12.3s  EksCluster/x/vpc/vpc  VPC  failed: VpcLimitExceeded: too many
         12.3s  stopping: nothing new is started
         ");
+    }
+
+    #[test]
+    fn in_lines_the_expected_end_is_said_again_when_it_has_moved_a_good_deal() {
+        let mut ends = HashMap::new();
+        let said = [(0.0, 600.0), (10.0, 590.0), (20.0, 550.0), (30.0, 300.0), (300.0, 31.0)];
+        let news: Vec<_> = said.map(|(now, left)| is_news(&progress(3, left), &mut ends, now)).into_iter().collect();
+        assert_eq!(news, [true, false, false, true, false]);
     }
 
     #[test]
@@ -304,6 +319,7 @@ mod tests {
         {"event":"repeating","address":"EksCluster/x/vpc/vpc","operation":"CreateVpc","code":"RequestLimitExceeded","seconds":1.5}
         {"event":"finished","address":"EksCluster/x/vpc/vpc","kind":"VPC","step":"create","id":"vpc-0ab","seconds":0.42}
         {"event":"waiting","address":"EksCluster/x/vpc/vpc","kind":"VPC","state":"pending","seconds":61.0,"usuallySeconds":95.0}
+        {"event":"progress","instance":"EksCluster/x","objects":22,"done":3,"failed":0,"secondsLeft":600.0,"measured":false,"waitsFor":"EksCluster/x/vpc/vpc"}
         {"event":"failed","address":"EksCluster/x/vpc/vpc","kind":"VPC","reason":"VpcLimitExceeded: too\nmany"}
         {"event":"stopping"}
         "#);

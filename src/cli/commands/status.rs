@@ -186,6 +186,16 @@ mod tests {
     }
 
     #[test]
+    fn on_a_narrow_terminal_what_says_least_is_left_out() {
+        let headings = |columns| {
+            let text = render(&[&instance()], Style::new(false), Some(columns));
+            text.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let narrower = [100, 70, 50, 30].map(headings);
+        assert_eq!(narrower, ["ADDRESS KIND ID PHASE SINCE", "ADDRESS KIND ID PHASE", "ADDRESS KIND PHASE", "ADDRESS PHASE"]);
+    }
+
+    #[test]
     fn what_is_not_shown_is_explained() {
         let all = [instance()];
         let damaged = || StateError::Damaged { key: "argocd/EksCluster.other.json".into(), reason: "no JSON".into() };
