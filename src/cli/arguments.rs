@@ -201,7 +201,7 @@ pub struct Common {
     /// Most steps at one time; otherwise 32 [env: FLEETCTL_PARALLELISM]
     #[arg(long, value_name = "NUMBER", global = true)]
     pub parallelism: Option<usize>,
-    /// No progress, only results and failures [env: FLEETCTL_QUIET]
+    /// Only failures and results; with --yes no plan either [env: FLEETCTL_QUIET]
     #[arg(short = 'q', long, global = true)]
     pub quiet: bool,
     /// More: -v lists what is unchanged and logs, -vv logs what the AWS SDK does [env: FLEETCTL_VERBOSE]
@@ -357,7 +357,7 @@ mod tests {
                   Most steps at one time; otherwise 32 [env: FLEETCTL_PARALLELISM]
 
           -q, --quiet
-                  No progress, only results and failures [env: FLEETCTL_QUIET]
+                  Only failures and results; with --yes no plan either [env: FLEETCTL_QUIET]
 
           -v, --verbose...
                   More: -v lists what is unchanged and logs, -vv logs what the AWS SDK does [env:

@@ -86,8 +86,13 @@ impl CarryOut<'_> {
             printer.json_line(&Versioned::new(PlanLine::of(plans)));
             return;
         }
+        let is_refused = plans.iter().any(|plan| plan.summary.refused > 0);
+        // With --yes nobody is asked about it.
+        if printer.settings().quiet && self.context.settings.yes.value && !is_refused {
+            return;
+        }
         for plan in plans {
-            printer.result(&render_plan::render(plan, printer.style(), printer.settings().verbosity));
+            printer.text(&render_plan::render(plan, printer.style(), printer.settings().verbosity));
         }
     }
 
@@ -134,7 +139,8 @@ impl CarryOut<'_> {
             printer.json_line(&SummaryLine::of(self.command, reports, &carry_on, error.as_ref(), exit));
             return exit;
         }
-        printer.result(&render_report::render(reports, &carry_on, printer.style()));
+        let columns = printer.settings().columns;
+        printer.result(&render_report::render(reports, &carry_on, printer.style(), columns));
         if let Some(error) = error {
             super::print_error_text(printer, &error);
         }
@@ -145,7 +151,7 @@ impl CarryOut<'_> {
     fn on_interrupt(&self) -> impl FnOnce() + Send + 'static {
         let progress = self.progress.clone();
         let text = format!(
-            "Stopping: nothing new is started, running calls finish and are recorded. Carry on with: {}\nCtrl-C again leaves at once; what is recorded stays.",
+            "Stopping: nothing new is started, running calls finish and are recorded. Ctrl-C again leaves at once.\nCarry on with: {}",
             self.carry_on
         );
         let text = self.context.printer.error_style().paint(Look::Yellow, text);

@@ -65,7 +65,11 @@ impl<'a> Questions<'a> {
     /// The answer, or `None` when there is none any more.
     async fn ask(&self, question: &str) -> Option<String> {
         self.context.printer.question(question);
-        blocking(|| answer(&mut std::io::stdin().lock())).await
+        let answer = blocking(|| answer(&mut std::io::stdin().lock())).await;
+        if answer.is_some() {
+            self.context.printer.answered();
+        }
+        answer
     }
 }
 

@@ -1,5 +1,6 @@
 //! What ends a command before it has a report, and the exit code and the word that go with it.
 
+use super::signals::{INTERRUPTED, Left};
 use crate::engine::report::EngineError;
 use crate::graph::diagnostic::{Diagnostic, Severity};
 use crate::state::error::StateError;
@@ -33,6 +34,9 @@ pub enum CliError {
     /// A file could not be written.
     #[error("{0}")]
     Output(String),
+    /// The user interrupted it, and nothing is there to be reported.
+    #[error("{}", interrupted(*.0))]
+    Interrupted(Left),
     /// Several of these, one for each instance.
     #[error("{}", join(.0))]
     Several(Vec<CliError>),
@@ -44,6 +48,7 @@ impl CliError {
         match self {
             Self::Usage(_) | Self::Settings(_) | Self::Documents(_) | Self::NeedsConfirmation(_) => 4,
             Self::Declined(_) | Self::Output(_) => 1,
+            Self::Interrupted(_) => INTERRUPTED,
             Self::Engine { error, .. } => error.exit_code(),
             Self::Several(errors) => worst(errors.iter().map(Self::exit_code)),
         }
@@ -58,6 +63,7 @@ impl CliError {
             Self::NeedsConfirmation(_) => "needs-confirmation",
             Self::Declined(_) => "declined",
             Self::Output(_) => "output",
+            Self::Interrupted(_) => "interrupted",
             Self::Engine { error, .. } => engine_code(error),
             Self::Several(errors) => {
                 errors.iter().find(|error| error.exit_code() == self.exit_code()).map_or("failed", Self::code)
@@ -128,6 +134,15 @@ pub fn worst(codes: impl IntoIterator<Item = u8>) -> u8 {
     const BY_WEIGHT: [u8; 7] = [130, 1, 6, 5, 4, 3, 2];
     let weight = |code: &u8| BY_WEIGHT.iter().position(|other| other == code).unwrap_or(BY_WEIGHT.len());
     codes.into_iter().min_by_key(weight).unwrap_or(0)
+}
+
+fn interrupted(left: Left) -> &'static str {
+    match left {
+        Left::BeforeRun => "Interrupted: nothing was changed.",
+        Left::DuringRun => {
+            "Left at once. What had been begun is recorded: the same command looks what came of it, and goes on from there."
+        }
+    }
 }
 
 /// `2 problems in the documents`.

@@ -334,6 +334,7 @@ mod tests {
             not_reached: Vec::new(),
             status: json!({}),
             seconds: 1.5,
+            circumstances: crate::engine::outcome::Circumstances::default(),
         };
         insta::assert_json_snapshot!(SummaryLine::of("apply", &[report], "fleetctl apply cluster.yaml", None, 3), @r#"
         {
@@ -348,7 +349,13 @@ mod tests {
               "failed": [],
               "notReached": [],
               "status": {},
-              "seconds": 1.5
+              "seconds": 1.5,
+              "startedAt": "1970-01-01T00:00:00Z",
+              "endedAt": "1970-01-01T00:00:00Z",
+              "caller": "",
+              "places": [],
+              "present": [],
+              "outputs": []
             }
           ],
           "carryOn": "fleetctl apply cluster.yaml",

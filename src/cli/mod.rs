@@ -15,6 +15,7 @@ pub mod definitions;
 pub mod diagnostics;
 pub mod environment;
 pub mod error;
+pub mod fit;
 pub mod json;
 mod json_drift;
 pub mod launch;
@@ -27,7 +28,9 @@ mod render_checks;
 mod render_drift;
 pub mod render_graph;
 pub mod render_plan;
+mod render_plan_fields;
 pub mod render_report;
+mod screen;
 pub mod settings;
 pub mod signals;
 pub mod style;
@@ -37,6 +40,7 @@ pub mod targets;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod view;
 pub mod written_plan;
 
 use arguments::{Arguments, ColorChoice, OutputFormat};
@@ -48,7 +52,7 @@ use error::CliError;
 use json::{ErrorJson, Failed, SummaryLine, Versioned};
 use printer::{Printer, PrinterSettings};
 use settings::Settings;
-use signals::{INTERRUPTED, Signals};
+use signals::Signals;
 use std::ffi::OsString;
 use std::num::NonZero;
 use style::Look;
@@ -92,7 +96,7 @@ fn run(arguments: &[OsString], environment: &Environment, printer: &Printer) -> 
     };
     let printer = printer.with(settings.printer(environment));
     let started = logging::start(settings.verbosity.value, printer.settings().color_error, environment);
-    let context = |signals| Context {
+    let context = |signals: Signals| Context {
         settings,
         environment: environment.clone(),
         printer: printer.clone(),
@@ -100,6 +104,7 @@ fn run(arguments: &[OsString], environment: &Environment, printer: &Printer) -> 
         command_line: CommandLine::of(arguments),
     };
     let outcome = started.and_then(|()| in_runtime(|signals| async { commands::run(&context(signals), command).await }));
+    printer.close_screen();
     let code = outcome.unwrap_or_else(|error| report(&printer, Some(command), &error));
     (code, printer)
 }
@@ -121,7 +126,7 @@ where
         let signals = Signals::listen();
         tokio::select! {
             outcome = command(signals.clone()) => outcome,
-            () = signals.leave() => Ok(INTERRUPTED),
+            () = signals.leave() => Err(CliError::Interrupted(signals.what_was_left())),
         }
     });
     // A question that nobody has answered would be waited for otherwise.
@@ -173,6 +178,11 @@ fn print_error(printer: &Printer, streaming: Option<&str>, error: &CliError) {
 }
 
 fn print_error_text(printer: &Printer, error: &CliError) {
+    if let CliError::Interrupted(_) = error {
+        // Nothing went wrong.
+        printer.failure(&printer.error_style().paint(Look::Yellow, error.to_string()));
+        return;
+    }
     let settings = printer.settings();
     let all = error.diagnostics();
     if !all.is_empty() {

@@ -2,9 +2,13 @@
 //! that goes away (`fleetctl plan … | head`) silences its stream; the command goes on.
 
 use super::arguments::{ColorChoice, OutputFormat};
+use super::fit;
+use super::screen::Screen;
 use super::style::Style;
+use console::Term;
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Writes. Cheap to clone.
@@ -15,6 +19,9 @@ struct Inner {
     settings: PrinterSettings,
     out: Mutex<Stream>,
     error: Mutex<Stream>,
+    screen: Mutex<Screen>,
+    /// The cursor stands behind a question.
+    is_asking: AtomicBool,
 }
 
 /// What the printer is told once.
@@ -30,13 +37,16 @@ pub struct PrinterSettings {
     pub color_out: bool,
     /// Whether standard error is coloured.
     pub color_error: bool,
+    /// How wide the terminal is that standard output is, if it is one.
+    pub columns: Option<usize>,
 }
 
 impl PrinterSettings {
     /// Plain text, everything said.
-    pub const PLAIN: Self = Self { format: OutputFormat::Text, quiet: false, verbosity: 0, color_out: false, color_error: false };
+    pub const PLAIN: Self =
+        Self { format: OutputFormat::Text, quiet: false, verbosity: 0, color_out: false, color_error: false, columns: None };
 
-    /// Whether to colour, for both streams.
+    /// Whether to colour, for both streams, and how wide they are.
     #[must_use]
     pub fn colored(self, choice: ColorChoice, no_color: bool) -> Self {
         let on = |is_terminal: bool| match choice {
@@ -44,7 +54,9 @@ impl PrinterSettings {
             ColorChoice::Never => false,
             ColorChoice::Auto => is_terminal && !no_color,
         };
-        Self { color_out: on(std::io::stdout().is_terminal()), color_error: on(std::io::stderr().is_terminal()), ..self }
+        let columns = Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+        let (out, error) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
+        Self { color_out: on(out), color_error: on(error), columns: columns.filter(|_| out), ..self }
     }
 }
 
@@ -77,14 +89,19 @@ impl Printer {
 
     /// Writes to these streams.
     pub fn to(settings: PrinterSettings, out: Box<dyn Write + Send>, error: Box<dyn Write + Send>) -> Self {
-        Self(Arc::new(Inner { settings, out: Stream::new(Some(out)), error: Stream::new(Some(error)) }))
+        Self::of(settings, Stream::new(Some(out)), Stream::new(Some(error)))
+    }
+
+    fn of(settings: PrinterSettings, out: Mutex<Stream>, error: Mutex<Stream>) -> Self {
+        let screen = Mutex::new(Screen::on_standard_error());
+        Self(Arc::new(Inner { settings, out, error, screen, is_asking: AtomicBool::new(false) }))
     }
 
     /// The same streams with other settings.
     #[must_use]
     pub fn with(&self, settings: PrinterSettings) -> Self {
         let take = |stream: &Mutex<Stream>| Stream::new(lock(stream).to.take());
-        Self(Arc::new(Inner { settings, out: take(&self.0.out), error: take(&self.0.error) }))
+        Self::of(settings, take(&self.0.out), take(&self.0.error))
     }
 
     /// Why results were lost, if they were; a reader that went away is no loss.
@@ -114,7 +131,15 @@ impl Printer {
 
     /// A result, on standard output.
     pub fn result(&self, text: &str) {
-        write_line(&self.0.out, text);
+        self.write_line(&self.0.out, text);
+    }
+
+    /// A result for people: on a terminal, lines that are too wide are wrapped.
+    pub fn text(&self, text: &str) {
+        match self.0.settings.columns {
+            Some(columns) => self.result(&fit::wrap(text, columns)),
+            None => self.result(text),
+        }
     }
 
     /// A result as one JSON object over several lines.
@@ -136,12 +161,46 @@ impl Printer {
 
     /// Something that has to be said, on standard error.
     pub fn failure(&self, text: &str) {
-        write_line(&self.0.error, text);
+        self.write_line(&self.0.error, text);
+    }
+
+    /// From now on lines may be drawn at the bottom of the terminal that standard error is.
+    pub(super) fn open_screen(&self) {
+        lock(&self.0.screen).open();
+    }
+
+    /// Takes away what is drawn; from now on nothing is.
+    pub(super) fn close_screen(&self) {
+        lock(&self.0.screen).close();
+    }
+
+    /// Draws lines at the bottom of the terminal, in the place of those before. What is printed goes above them.
+    pub(super) fn draw(&self, lines: Vec<String>) {
+        lock(&self.0.screen).draw(lines);
+    }
+
+    /// Rows and columns of the terminal that standard error is.
+    pub(super) fn screen_size(&self) -> (usize, usize) {
+        lock(&self.0.screen).size()
+    }
+
+    fn write_line(&self, stream: &Mutex<Stream>, text: &str) {
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        if self.0.is_asking.swap(false, Ordering::SeqCst) {
+            lock(&self.0.error).write("\n");
+        }
+        lock(&self.0.screen).above(|| lock(stream).write(&format!("{text}{end}")));
     }
 
     /// A question: like [`Printer::failure`], the cursor stays on the line.
     pub fn question(&self, text: &str) {
         lock(&self.0.error).write(text);
+        self.0.is_asking.store(true, Ordering::SeqCst);
+    }
+
+    /// The question has been answered, and the cursor stands on a line of its own.
+    pub fn answered(&self) {
+        self.0.is_asking.store(false, Ordering::SeqCst);
     }
 }
 
@@ -151,14 +210,9 @@ impl std::fmt::Debug for Printer {
     }
 }
 
-fn write_line(stream: &Mutex<Stream>, text: &str) {
-    let end = if text.ends_with('\n') { "" } else { "\n" };
-    lock(stream).write(&format!("{text}{end}"));
-}
-
 /// A panic while writing leaves nothing half-done that would matter.
-fn lock(stream: &Mutex<Stream>) -> MutexGuard<'_, Stream> {
-    stream.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Memory that takes what is printed, for tests.

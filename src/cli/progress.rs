@@ -3,14 +3,21 @@
 
 use super::printer::Printer;
 use super::style::{Look, Style, clean, duration};
+use super::view::Model;
+use super::view::frame::{Size, about, frame};
 use crate::engine::events::{Event, Events, StepName};
 use crate::graph::identity::Address;
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::IsTerminal;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 use std::time::{Duration, Instant};
+use tracing::level_filters::LevelFilter;
+
+/// How often what goes on is drawn anew.
+const REDRAW: Duration = Duration::from_millis(200);
+/// In lines, the expected end is said again when it has moved by more than this, seconds, and by a fifth of what is left.
+const MOVED: f64 = 30.0;
 
 /// Shows events. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -21,18 +28,20 @@ struct Inner {
     form: Form,
     printer: Printer,
     start: Mutex<Instant>,
+    /// The thread that draws is started once.
+    drawer: Once,
 }
 
 #[derive(Debug)]
 enum Form {
     /// One JSON object a line.
     Json,
-    /// One line an event.
-    Lines,
+    /// One line an event; of each instance, when its end was last expected.
+    Lines(Mutex<HashMap<Address, f64>>),
     /// Failures only.
     Quiet,
     /// A terminal: what is over scrolls away above, what goes on stands below.
-    Terminal { bars: MultiProgress, running: Mutex<HashMap<Address, ProgressBar>> },
+    Terminal(Mutex<Model>),
 }
 
 impl Progress {
@@ -43,13 +52,12 @@ impl Progress {
             Form::Json
         } else if settings.quiet {
             Form::Quiet
-        } else if std::io::stderr().is_terminal() && settings.verbosity == 0 {
-            Form::Terminal { bars: MultiProgress::new(), running: Mutex::default() }
+        } else if can_redraw() && settings.verbosity == 0 {
+            Form::Terminal(Mutex::default())
         } else {
-            // Also with -v: lines of the log would break the lines that are drawn over and over.
-            Form::Lines
+            Form::Lines(Mutex::default())
         };
-        Self(Arc::new(Inner { form, printer: printer.clone(), start: Mutex::new(Instant::now()) }))
+        Self(Arc::new(Inner { form, printer: printer.clone(), start: Mutex::new(Instant::now()), drawer: Once::new() }))
     }
 
     /// Where the engine is to send its events.
@@ -58,93 +66,97 @@ impl Progress {
         Events::to(move |event| progress.show(&event))
     }
 
-    /// From now on time is counted anew: an answer may have been waited for.
-    pub fn restart(&self) {
-        *self.0.start.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    /// From now on something is looked up before a run: on a terminal it says so.
+    pub fn look(&self) {
+        self.open();
     }
 
-    fn elapsed(&self) -> Duration {
-        self.0.start.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    /// From now on things are changed, and time is counted anew: an answer may have been waited for.
+    pub fn restart(&self) {
+        *lock(&self.0.start) = Instant::now();
+        if let Form::Terminal(model) = &self.0.form {
+            lock(model).begin();
+        }
+        self.open();
+    }
+
+    fn elapsed(&self) -> f64 {
+        lock(&self.0.start).elapsed().as_secs_f64()
     }
 
     /// Says something beside the events.
     pub fn note(&self, text: &str) {
-        match &self.0.form {
-            Form::Terminal { bars, .. } => bars.suspend(|| self.0.printer.note(text)),
-            _ => self.0.printer.note(text),
-        }
+        self.0.printer.note(text);
     }
 
     /// Takes away what is drawn over and over.
     pub fn finish(&self) {
-        if let Form::Terminal { bars, running } = &self.0.form {
-            running.lock().unwrap_or_else(PoisonError::into_inner).clear();
-            // Fails only if the terminal is gone.
-            let _ = bars.clear();
-        }
+        self.0.printer.close_screen();
+    }
+
+    fn open(&self) {
+        let Form::Terminal(_) = &self.0.form else { return };
+        self.0.printer.open_screen();
+        let progress = Arc::downgrade(&self.0);
+        self.0.drawer.call_once(|| drop(std::thread::spawn(move || draw_again(&progress))));
+    }
+
+    fn draw(&self) {
+        let Form::Terminal(model) = &self.0.form else { return };
+        let (rows, columns) = self.0.printer.screen_size();
+        let lines = frame(&lock(model), self.elapsed(), Size { rows, columns }, self.0.printer.error_style());
+        self.0.printer.draw(lines);
     }
 
     fn show(&self, event: &Event) {
-        let style = self.0.printer.error_style();
+        let (printer, style) = (&self.0.printer, self.0.printer.error_style());
         let line = || line(event, self.elapsed(), style);
         match &self.0.form {
-            // Said where the signal was heard.
-            Form::Lines | Form::Terminal { .. } if *event == Event::Stopping => {}
-            Form::Json => self.0.printer.json_line(&json_line(event)),
-            Form::Quiet if matches!(event, Event::Failed { .. }) => self.0.printer.failure(&line()),
+            Form::Json => printer.json_line(&json_line(event)),
+            Form::Quiet if matches!(event, Event::Failed { .. }) => printer.failure(&line()),
             Form::Quiet => {}
-            Form::Lines => self.0.printer.failure(&line()),
-            Form::Terminal { bars, running } => {
-                let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
-                if update_bars(event, bars, &mut running) {
-                    bars.suspend(|| self.0.printer.failure(&line()));
+            // Said where the signal was heard.
+            Form::Lines(_) if *event == Event::Stopping => {}
+            Form::Lines(ends) if !is_news(event, &mut lock(ends), self.elapsed()) => {}
+            Form::Lines(_) => printer.failure(&line()),
+            Form::Terminal(model) => {
+                let now = self.elapsed();
+                let kept = lock(model).hear(event, now);
+                if let Some(kept) = kept {
+                    printer.failure(&kept.render(printer.screen_size().1, now, style));
                 }
             }
         }
     }
 }
 
-/// Shows what goes on; whether the event is to be kept as a line as well.
-fn update_bars(event: &Event, bars: &MultiProgress, running: &mut HashMap<Address, ProgressBar>) -> bool {
-    match event {
-        Event::Started { address, kind, step } => {
-            let bar = running.entry(address.clone()).or_insert_with(|| new_bar(bars));
-            bar.set_message(bar_text(address, kind, word(*step)));
-            bar.reset_elapsed();
-            false
-        }
-        Event::Waiting { address, kind, state, seconds, usually_seconds } => {
-            let text = bar_text(address, kind, &format!("{} (usually {})", clean(state), duration(*usually_seconds)));
-            // A wait may have begun in an earlier run.
-            let waited = Duration::try_from_secs_f64(*seconds).unwrap_or_default();
-            let bar = running.entry(address.clone()).or_insert_with(|| new_bar(bars));
-            bar.set_message(text);
-            bar.set_elapsed(waited);
-            false
-        }
-        Event::Finished { address, .. } | Event::Failed { address, .. } => {
-            if let Some(bar) = running.remove(address) {
-                bar.finish_and_clear();
-            }
-            true
-        }
-        _ => true,
+/// Draws until nobody holds the progress any more.
+fn draw_again(progress: &Weak<Inner>) {
+    while let Some(inner) = progress.upgrade() {
+        Progress(inner).draw();
+        std::thread::sleep(REDRAW);
     }
 }
 
-fn new_bar(bars: &MultiProgress) -> ProgressBar {
-    let bar = bars.add(ProgressBar::new_spinner().with_style(bar_style()));
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
+/// Whether lines can be drawn over and over: on a terminal that can move its cursor, and where no log breaks in.
+fn can_redraw() -> bool {
+    let has_log = LevelFilter::current() != LevelFilter::OFF;
+    std::io::stderr().is_terminal() && !console::is_dumb() && !has_log
 }
 
-/// What is cut off where the terminal is narrow stands last.
-fn bar_text(address: &Address, kind: &str, what: &str) -> String {
-    format!("{what}  {}  {}", clean(kind), clean(address.as_str()))
+/// Whether an event is worth a line: the outlook is if it is the first one or the end has moved a good deal.
+fn is_news(event: &Event, ends: &mut HashMap<Address, f64>, now: f64) -> bool {
+    let Event::Progress { instance, seconds_left, waits_for, .. } = event else { return true };
+    let end = now + seconds_left;
+    let moved = ends.get(instance).is_none_or(|said| (end - said).abs() > MOVED.max(seconds_left / 5.0));
+    if moved && waits_for.is_some() {
+        ends.insert(instance.clone(), end);
+    }
+    moved && waits_for.is_some()
 }
 
-fn bar_style() -> ProgressStyle {
-    ProgressStyle::with_template("{spinner} {elapsed:>5}  {wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner())
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The event and when it happened.
@@ -158,8 +170,8 @@ fn json_line(event: &Event) -> Value {
 }
 
 /// An event as one line: when, where, what.
-fn line(event: &Event, elapsed: Duration, style: Style) -> String {
-    let when = style.paint(Look::Dim, format!("{:>7.1}s", elapsed.as_secs_f64()));
+fn line(event: &Event, elapsed: f64, style: Style) -> String {
+    let when = style.paint(Look::Dim, format!("{elapsed:>7.1}s"));
     format!("{when}  {}", clean_line(&what(event, style)))
 }
 
@@ -196,6 +208,11 @@ fn what(event: &Event, style: Style) -> String {
         Event::Failed { address, kind, reason } => {
             format!("{}  {}: {}", object(address, kind), style.paint(Look::Red, "failed"), clean(reason))
         }
+        Event::Progress { instance, objects, done, seconds_left, measured, .. } => {
+            let basis = if *measured { "as in earlier runs" } else { "typical of AWS, not measured here yet" };
+            let left = about(*seconds_left);
+            format!("{}  {done} of {objects} done, about {left} to go ({basis})", clean(instance.as_str()))
+        }
         Event::Stopping => style.paint(Look::Yellow, "stopping: nothing new is started"),
     }
 }
@@ -214,6 +231,11 @@ fn word(step: StepName) -> &'static str {
 mod tests {
     use super::*;
     use crate::cli::printer::{Captured, PrinterSettings};
+
+    fn progress(done: usize, seconds_left: f64) -> Event {
+        let (instance, waits_for) = (Address::root("EksCluster", "x"), Some(Address("EksCluster/x/vpc/vpc".into())));
+        Event::Progress { instance, objects: 22, done, failed: 0, seconds_left, measured: false, waits_for }
+    }
 
     fn events() -> Vec<Event> {
         let address = Address("EksCluster/x/vpc/vpc".into());
@@ -243,6 +265,7 @@ mod tests {
                 seconds: 61.0,
                 usually_seconds: 95.0,
             },
+            progress(3, 600.0),
             Event::Failed { address, kind, reason: "VpcLimitExceeded: too\nmany".into() },
             Event::Stopping,
         ]
@@ -250,7 +273,7 @@ mod tests {
 
     #[test]
     fn each_event_is_one_line() {
-        let lines: Vec<_> = events().iter().map(|event| line(event, Duration::from_millis(12_340), Style::new(false))).collect();
+        let lines: Vec<_> = events().iter().map(|event| line(event, 12.34, Style::new(false))).collect();
         insta::assert_snapshot!(lines.join("\n"), @"
         12.3s  EksCluster/x/vpc/vpc  looking up CreateVpc of an earlier run; absence counts in 42s
         12.3s  EksCluster/x/vpc/vpc  CreateVpc had not been carried out
@@ -258,9 +281,18 @@ mod tests {
         12.3s  EksCluster/x/vpc/vpc  CreateVpc refused: RequestLimitExceeded: slow down; again in 1.5s
         12.3s  EksCluster/x/vpc/vpc  VPC  create  vpc-0ab  0.4s
         12.3s  EksCluster/x/vpc/vpc  VPC  pending  1m 1s of usually 1m 35s
+        12.3s  EksCluster/x  3 of 22 done, about 10m to go (typical of AWS, not measured here yet)
         12.3s  EksCluster/x/vpc/vpc  VPC  failed: VpcLimitExceeded: too many
         12.3s  stopping: nothing new is started
         ");
+    }
+
+    #[test]
+    fn in_lines_the_expected_end_is_said_again_when_it_has_moved_a_good_deal() {
+        let mut ends = HashMap::new();
+        let said = [(0.0, 600.0), (10.0, 590.0), (20.0, 550.0), (30.0, 300.0), (300.0, 31.0)];
+        let news: Vec<_> = said.map(|(now, left)| is_news(&progress(3, left), &mut ends, now)).into_iter().collect();
+        assert_eq!(news, [true, false, false, true, false]);
     }
 
     #[test]
@@ -290,6 +322,7 @@ mod tests {
         {"event":"repeating","address":"EksCluster/x/vpc/vpc","operation":"CreateVpc","code":"RequestLimitExceeded","message":"slow down","seconds":1.5}
         {"event":"finished","address":"EksCluster/x/vpc/vpc","kind":"VPC","step":"create","id":"vpc-0ab","seconds":0.42}
         {"event":"waiting","address":"EksCluster/x/vpc/vpc","kind":"VPC","state":"pending","seconds":61.0,"usuallySeconds":95.0}
+        {"event":"progress","instance":"EksCluster/x","objects":22,"done":3,"failed":0,"secondsLeft":600.0,"measured":false,"waitsFor":"EksCluster/x/vpc/vpc"}
         {"event":"failed","address":"EksCluster/x/vpc/vpc","kind":"VPC","reason":"VpcLimitExceeded: too\nmany"}
         {"event":"stopping"}
         "#);

@@ -1,6 +1,7 @@
 //! A plan as text.
 
 use super::render_checks;
+use super::render_plan_fields;
 use super::style::{Look, Style, clean, plural};
 use crate::engine::plan::{Action, Change, FieldDifference, Header, Plan, Target};
 use crate::state::file::DefinitionsUsed;
@@ -15,7 +16,8 @@ pub fn render(plan: &Plan, style: Style, verbosity: u8) -> String {
     header(&plan.header, style, &mut lines);
     open_calls(&plan.open_calls, style, &mut lines);
     let mut was_long = true;
-    for change in plan.changes.iter().filter(|change| change.action != Action::None || change.waits || verbosity > 0) {
+    let shown = plan.changes.iter().filter(|change| change.action != Action::None || change.waits || verbosity > 0);
+    for change in render_plan_fields::refused_last(shown) {
         let shown = resource(change, style, verbosity);
         // One-liners stand close together.
         if was_long || shown.len() > 1 {
@@ -78,7 +80,8 @@ fn resource(change: &Change, style: Style, verbosity: u8) -> Vec<String> {
         lines.extend(clean(reason).lines().map(|line| format!("      {}", style.paint(Look::Dim, line))));
     }
     let is_new = change.action == Action::Create;
-    for difference in change.fields.iter().filter(|difference| verbosity > 0 || !is_new || is_telling(&difference.path)) {
+    let fields = render_plan_fields::tags_by_key(&change.fields);
+    for difference in fields.iter().filter(|difference| verbosity > 0 || !is_new || is_telling(&difference.path)) {
         lines.extend(field(difference, is_new, verbosity).into_iter().map(|line| format!("      {line}")));
     }
     lines
@@ -198,7 +201,8 @@ fn summary(plan: &Plan) -> String {
         (summary.none.saturating_sub(waiting), "unchanged"),
     ];
     let counted = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
-    format!("Plan: {}{}.", counted.collect::<Vec<_>>().join(", "), not_reached(plan))
+    let refused = if summary.refused > 0 { " Nothing at all is changed while something is refused." } else { "" };
+    format!("Plan: {}{}.{refused}", counted.collect::<Vec<_>>().join(", "), not_reached(plan))
 }
 
 /// `; 1 of them will not be reached: no Argo CD server is configured`.
@@ -283,14 +287,14 @@ mod tests {
           - delete  EksCluster/demo/vpc/natGateway2  NATGateway
          <= adopt  EksCluster/demo/vpc/internetGateway  InternetGateway
 
+          … wait  EksCluster/demo/vpc/natGateway1  NATGateway
+              it is pending
+
           ! refused  EksCluster/demo/vpc/subnet1  Subnet
               the CIDR of a subnet cannot be changed:
               write the old one back
 
-          … wait  EksCluster/demo/vpc/natGateway1  NATGateway
-              it is pending
-
-        Plan: 2 to create, 1 to adopt, 1 to update, 1 to replace, 1 to delete, 1 refused, 1 to wait for, 1 unchanged.
+        Plan: 2 to create, 1 to adopt, 1 to update, 1 to replace, 1 to delete, 1 refused, 1 to wait for, 1 unchanged. Nothing at all is changed while something is refused.
         "#);
     }
 

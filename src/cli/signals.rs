@@ -17,6 +17,16 @@ pub struct Signals(Arc<Inner>);
 struct Inner {
     count: watch::Sender<usize>,
     is_running: AtomicBool,
+    has_begun: AtomicBool,
+}
+
+/// What the command was doing when it was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// It had not begun to change anything.
+    BeforeRun,
+    /// It was changing something, or had just done so.
+    DuringRun,
 }
 
 /// A run that a first signal asks to stop, until this is dropped.
@@ -29,7 +39,11 @@ pub struct Guard {
 impl Signals {
     /// Nothing has come, and nothing is listened to.
     pub fn none() -> Self {
-        Self(Arc::new(Inner { count: watch::Sender::new(0), is_running: AtomicBool::new(false) }))
+        Self(Arc::new(Inner {
+            count: watch::Sender::new(0),
+            is_running: AtomicBool::new(false),
+            has_begun: AtomicBool::new(false),
+        }))
     }
 
     /// Listens to the process's signals.
@@ -52,9 +66,15 @@ impl Signals {
         let _ = self.0.count.subscribe().wait_for(leaves).await;
     }
 
+    /// What the command was doing.
+    pub fn what_was_left(&self) -> Left {
+        if self.0.has_begun.load(Ordering::SeqCst) { Left::DuringRun } else { Left::BeforeRun }
+    }
+
     /// From now on a first signal asks to stop, after `say` has told the user so.
     pub fn guard(&self, stop: Stop, say: impl FnOnce() + Send + 'static) -> Guard {
         self.0.is_running.store(true, Ordering::SeqCst);
+        self.0.has_begun.store(true, Ordering::SeqCst);
         let mut count = self.0.count.subscribe();
         let watcher = tokio::spawn(async move {
             if count.wait_for(|count| *count > 0).await.is_ok() {
@@ -107,6 +127,7 @@ mod tests {
         assert_eq!(signals.leave().now_or_never(), None);
         signals.raise();
         signals.leave().await;
+        assert_eq!(signals.what_was_left(), Left::BeforeRun);
     }
 
     #[tokio::test]
@@ -118,6 +139,7 @@ mod tests {
         assert_eq!(signals.leave().now_or_never(), None);
         signals.raise();
         signals.leave().await;
+        assert_eq!(signals.what_was_left(), Left::DuringRun);
         drop(guard);
     }
 

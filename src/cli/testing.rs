@@ -7,6 +7,7 @@ use super::printer::{Captured, PrinterSettings};
 use super::settings::Settings;
 use super::signals::Signals;
 use crate::engine::drift::report::{Class, DriftReport, FieldDrift, Finding, Pending, Unreadable};
+use crate::engine::outcome::Circumstances;
 use crate::engine::plan::{Action, Change, FieldDifference, Header, Plan, Summary, Target};
 use crate::engine::report::{Done, End, RunReport};
 use crate::graph::identity::{Address, Identity};
@@ -61,7 +62,8 @@ pub(crate) fn plan(changes: Vec<Change>) -> Plan {
 /// A report about `EksCluster/demo`: two objects made, one updated.
 pub(crate) fn report(end: End) -> RunReport {
     let address = |path: &str| Address(format!("EksCluster/demo/{path}"));
-    let done = |path: &str, action| Done { address: address(path), kind: "VPC".into(), id: "vpc-1".into(), action };
+    let done =
+        |path: &str, action| Done { address: address(path), kind: "VPC".into(), id: "vpc-1".into(), action, seconds: None };
     RunReport {
         instance: Address::root("EksCluster", "demo"),
         end,
@@ -70,6 +72,7 @@ pub(crate) fn report(end: End) -> RunReport {
         not_reached: Vec::new(),
         status: json!({"state": "ACTIVE", "vpc": {"id": "vpc-1"}, "conditions": [{"type": "Ready"}], "none": null}),
         seconds: 723.4,
+        circumstances: Circumstances::default(),
     }
 }
 

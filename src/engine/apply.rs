@@ -9,6 +9,8 @@ use super::drift::report::DriftReport;
 use super::facts::{self, Answer, Breadth, Place as Where, Question, Stage, Wants, Ways};
 use super::finding::Finding;
 use super::look::Patience;
+use super::outcome::Stopwatch;
+use super::outlook::Outlook;
 use super::plan::{Action, Header, Plan, Target};
 use super::planner::{self, Orphan, PlaceFacts, PlanInput, Planned, Seen};
 use super::refresh::{Wanted, look_again, refresh, refresh_orphans};
@@ -164,11 +166,14 @@ impl Apply {
         if self.drift.is_none() {
             journal.definitions(self.work.definitions.clone()).await?;
         }
-        let context = context(&self.engine, &journal, stop);
+        let (stopwatch, events) = Stopwatch::start(&self.engine.events);
+        let context = Context { events, ..context(&self.engine, &journal, stop) };
+        let plan = plan.clone();
         let Sighting { planned, seen, items, doomed } = self.sighting;
         let parts = parts(&self.work, &planned.plan, seen, items);
         let run = Run::new(&self.work, &CATALOG, context, self.engine.settings.parallelism, planned, parts);
         let mut report = run.carry_out(doomed).await;
+        stopwatch.complete(&mut report, &plan, &journal.snapshot());
         if let Err(error) = self.session.close().await {
             report.not_closed(&error);
         }
@@ -203,6 +208,7 @@ pub(super) fn context(engine: &Engine, journal: &Journal, stop: &Stop) -> Contex
     let options = recorder::Options { visibility_window: window, ..recorder::Options::default() };
     let events = engine.events.clone();
     let recorder = Recorder::new(journal.clone(), options, Arc::new(move |event| events.say(event.into())));
+    let state = journal.snapshot();
     Context {
         recorder,
         journal: journal.clone(),
@@ -210,7 +216,8 @@ pub(super) fn context(engine: &Engine, journal: &Journal, stop: &Stop) -> Contex
         stop: stop.clone(),
         window,
         clock: Instant::now(),
-        durations: Arc::new(journal.snapshot().durations),
+        outlook: Outlook::of(Address::root(&state.instance.kind, &state.instance.name)),
+        durations: Arc::new(state.durations),
     }
 }
 
@@ -281,8 +288,10 @@ impl Site {
         let item = self.item(&begin.identity, &begin.address, begin.role.as_ref(), begin.dependencies.clone(), lineage).await?;
         match resolve(context, &item, begin).await {
             Ok(_) => Ok(()),
-            Err(super::context::Trouble::Failed(reason)) => Err(EngineError::Unresolved(reason)),
-            Err(super::context::Trouble::Stopped) => Err(EngineError::Unresolved("interrupted".to_owned())),
+            Err(trouble) => {
+                let reason = trouble.reason().map_or_else(|| "interrupted".to_owned(), |reason| reason.text);
+                Err(EngineError::Unresolved(reason))
+            }
         }
     }
 

@@ -1,8 +1,11 @@
 //! What every step of a run shares.
 
 use super::events::{Event, Events, StepName};
+use super::failure::Reason;
 use super::look::{Patience, View};
+use super::outlook::Outlook;
 use super::stop::Stop;
+use crate::aws::error::CallError;
 use crate::kinds::kind::{Cloud, Kind, Observed, Subject};
 use crate::kinds::recorder::Recorder;
 use crate::state::error::StateError;
@@ -37,6 +40,8 @@ pub(super) struct Context {
     pub clock: Instant,
     /// Seconds that past waits took, by `Kind.create` or `Kind.delete`.
     pub durations: Arc<BTreeMap<String, f64>>,
+    /// Says how far the run is.
+    pub outlook: Outlook,
 }
 
 /// One object, its kind, and the services that reach it.
@@ -106,6 +111,11 @@ impl Context {
         };
         let past = self.durations.get(&what.of(item)).copied();
         past.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(stated)
+    }
+
+    /// Whether past runs of this state say how long a wait takes.
+    pub(super) fn is_measured(&self, item: &Item, what: Usually) -> bool {
+        self.durations.contains_key(&what.of(item))
     }
 
     /// Remembers how long a wait took, for runs to come. Very short ones say nothing about the kind.
@@ -178,6 +188,8 @@ pub(super) struct StepClock {
 pub(super) enum Trouble {
     /// It failed: AWS's code and message, and the way out where one is known.
     Failed(String),
+    /// AWS or Argo CD refused a call.
+    Refused(Box<CallError>),
     /// The user asked to stop; nothing is wrong.
     Stopped,
 }
@@ -188,9 +200,20 @@ impl From<StateError> for Trouble {
     }
 }
 
-impl From<crate::aws::error::CallError> for Trouble {
-    fn from(error: crate::aws::error::CallError) -> Self {
-        Self::Failed(error.to_string())
+impl From<CallError> for Trouble {
+    fn from(error: CallError) -> Self {
+        Self::Refused(Box::new(error))
+    }
+}
+
+impl Trouble {
+    /// Why it failed; nothing if it was only stopped.
+    pub(super) fn reason(self) -> Option<Reason> {
+        match self {
+            Self::Failed(text) => Some(text.into()),
+            Self::Refused(error) => Some((*error).into()),
+            Self::Stopped => None,
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::api::Engine;
 use super::apply::{Site, context};
-use super::context::Item;
+use super::context::{Context, Item};
 use super::drain::{self, Drain};
+use super::outcome::{Circumstances, Stopwatch};
 use super::plan::{Action, Applications, Change, Header, Plan, Summary, Target};
 use super::removal::{self, Doomed, Ended};
 use super::report::{EngineError, Failure, RunReport};
@@ -59,7 +60,9 @@ impl Destroy {
     /// live on. Errors mean that nothing was changed.
     pub async fn run(self, confirmed: &[String], stop: &Stop) -> Result<RunReport, EngineError> {
         let started = Instant::now();
-        let context = context(&self.engine, &self.session.journal(), stop);
+        let journal = self.session.journal();
+        let (stopwatch, events) = Stopwatch::start(&self.engine.events);
+        let context = Context { events, ..context(&self.engine, &journal, stop) };
         let (kept, stopped) = if let Some(how) = &self.drain {
             drain::drain_all(&context, &self.doomed, how).await
         } else {
@@ -81,7 +84,9 @@ impl Destroy {
             not_reached: removed.not_reached,
             status: json!({"state": state}),
             seconds: started.elapsed().as_secs_f64(),
+            circumstances: Circumstances::default(),
         };
+        stopwatch.complete(&mut report, &self.plan, &journal.snapshot());
         if let Err(error) = self.session.close().await {
             report.not_closed(&error);
         }
@@ -119,7 +124,7 @@ fn may_have_a_copy((item, record): &(Item, Record), gone: &[&(Item, Record)]) ->
 
 /// Something that carries our marks although its record is gone: a second copy that nobody recorded.
 async fn left_behind((item, record): &(Item, Record)) -> Option<Failure> {
-    let failure = |reason: String| Failure { address: record.address.clone(), kind: item.kind_name().to_owned(), reason };
+    let failure = |reason: String| Failure::new(record.address.clone(), item.kind_name().to_owned(), reason);
     match item.kind.find(&item.cloud.readers, &item.subject, &record.applied).await {
         Ok(Some(observed)) if observed.owner(&item.subject.marks) == Owner::Ours && observed.readiness != Readiness::Deleting => {
             Some(failure(format!("{} is left over: it carries the tags of this state", observed.id)))

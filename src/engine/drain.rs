@@ -98,13 +98,11 @@ pub(super) async fn drain_all(context: &Context, doomed: &[Doomed], how: &Drain)
     let mut failed = Vec::new();
     let mut stopped = false;
     for (one, result) in join_all(drained).await {
-        match result {
-            Ok(()) => {}
-            Err(Trouble::Stopped) => stopped = true,
-            Err(Trouble::Failed(reason)) => {
-                let (address, kind) = (one.record.address.clone(), one.record.identity.kind.clone());
-                failed.push(Failure { address, kind, reason });
-            }
+        let Err(trouble) = result else { continue };
+        let (address, kind) = (one.record.address.clone(), one.record.identity.kind.clone());
+        match trouble.reason() {
+            Some(reason) => failed.push(Failure::new(address, kind, reason)),
+            None => stopped = true,
         }
     }
     (failed, stopped)

@@ -84,6 +84,27 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+    /// How far the run of an instance is; said when it begins, when one more object is over, and when the expected end
+    /// moves noticeably.
+    Progress {
+        /// Address of the instance.
+        instance: Address,
+        /// How many objects the run has to do with.
+        objects: usize,
+        /// How many of them are done.
+        done: usize,
+        /// How many of them failed.
+        failed: usize,
+        /// When the run is expected to end, in seconds from now: the longest path through what is left, each wait as
+        /// long as it usually is.
+        seconds_left: f64,
+        /// Whether the longest wait on that path is known from earlier runs of this instance; else it is what is typical
+        /// of AWS.
+        measured: bool,
+        /// The object on that path that comes next or is under way.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        waits_for: Option<Address>,
+    },
     /// The run has been asked to stop: nothing new is started.
     Stopping,
 }

@@ -1,6 +1,7 @@
 //! Removing objects in reverse order, from records alone. Each waits until what depends on it is really gone; what AWS
 //! takes away with something else (an add-on with its cluster) is not deleted by itself.
 
+mod expectation;
 mod order;
 
 use super::context::{Context, Item, Trouble, Usually, guarded};
@@ -15,6 +16,7 @@ use crate::graph::identity::{Address, Identity};
 use crate::kinds::kind::{Observed, Owner, Readiness, StepError, Takeover};
 use crate::state::file::{Phase, Record};
 use chrono::Utc;
+pub(super) use expectation::usually;
 pub(super) use order::Order;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -63,6 +65,7 @@ pub(super) fn postponed(doomed: Vec<Doomed>, reason: &str) -> Ended {
         address: record.address,
         kind: record.identity.kind,
         reason: reason.to_owned(),
+        because: None,
     };
     Ended { not_reached: doomed.into_iter().map(not_reached).collect(), ..Ended::default() }
 }
@@ -88,6 +91,7 @@ pub(super) async fn remove_all(context: &Context, doomed: Vec<Doomed>, paralleli
                 running.spawn(async move { (identity, guarded(remove(&context, &item, record)).await) });
             }
         }
+        removal.say_outlook(context);
         if running.is_empty() {
             break;
         }
@@ -120,6 +124,7 @@ enum Stage {
 struct Entry {
     doomed: Doomed,
     stage: Stage,
+    since: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -132,7 +137,7 @@ struct Removal {
 impl Removal {
     fn new(doomed: Vec<Doomed>) -> Self {
         let order = Order::of(&doomed.iter().map(|one| (&one.record, one.item.kind.goes_with())).collect::<Vec<_>>());
-        let entry = |doomed: Doomed| (doomed.record.identity.clone(), Entry { doomed, stage: Stage::Pending });
+        let entry = |doomed: Doomed| (doomed.record.identity.clone(), Entry { doomed, stage: Stage::Pending, since: None });
         Self { entries: doomed.into_iter().map(entry).collect(), order, outcome: Ended::default() }
     }
 
@@ -145,6 +150,7 @@ impl Removal {
         let identity = self.entries.iter().find(is_free).map(|(identity, _)| identity.clone())?;
         let entry = self.entries.get_mut(&identity)?;
         entry.stage = Stage::Running;
+        entry.since = Some(Instant::now());
         Some((identity, entry.doomed.item.clone(), entry.doomed.record.clone()))
     }
 
@@ -168,19 +174,20 @@ impl Removal {
             kind: identity.kind.clone(),
             id: entry.doomed.record.id.clone(),
             action: Action::Delete,
+            seconds: None,
         });
     }
 
     fn failed(&mut self, context: &Context, identity: &Identity, trouble: Trouble) {
         let Some(entry) = self.entries.get_mut(identity) else { return };
-        let Trouble::Failed(reason) = trouble else {
+        let Some(reason) = trouble.reason() else {
             entry.stage = Stage::Pending;
             return;
         };
         entry.stage = Stage::Failed;
         let (address, kind) = (entry.doomed.record.address.clone(), identity.kind.clone());
-        context.events.say(Event::Failed { address: address.clone(), kind: kind.clone(), reason: reason.clone() });
-        self.outcome.failed.push(Failure { address, kind, reason });
+        context.events.say(Event::Failed { address: address.clone(), kind: kind.clone(), reason: reason.text.clone() });
+        self.outcome.failed.push(Failure::new(address, kind, reason));
     }
 
     fn conclude(mut self, stopped: bool) -> Ended {
@@ -195,14 +202,14 @@ impl Removal {
             let reason = match (entry.doomed.unreachable, self.order.carrier(&identity).and_then(|of| addresses.get(of))) {
                 (Some(reason), _) => {
                     let reason = format!("it cannot be removed: {reason}");
-                    self.outcome.failed.push(Failure { address, kind, reason });
+                    self.outcome.failed.push(Failure::new(address, kind, reason));
                     continue;
                 }
                 _ if stopped => "the run was interrupted".to_owned(),
                 (None, Some(carrier)) => format!("it goes with {carrier}, which is still there"),
                 (None, None) => "what depends on it is still there".to_owned(),
             };
-            self.outcome.not_reached.push(NotReached { address, kind, reason });
+            self.outcome.not_reached.push(NotReached { address, kind, reason, because: None });
         }
         self.outcome
     }

@@ -1,5 +1,7 @@
 //! What a run comes to. Text, JSON and exit code are made of the same value.
 
+use super::failure::{Answer, Reason};
+use super::outcome::{Circumstances, Place};
 use super::plan::Plan;
 use crate::graph::identity::{Address, Identity};
 use crate::state::error::StateError;
@@ -24,13 +26,16 @@ pub struct RunReport {
     pub status: Value,
     /// Seconds from start to end.
     pub seconds: f64,
+    /// When and where it was, and what there is now.
+    #[serde(flatten)]
+    pub circumstances: Circumstances,
 }
 
 impl RunReport {
     /// Adds that the state could not be closed after the run. What the run did is recorded in its journal all the same.
     pub(super) fn not_closed(&mut self, error: &StateError) {
         let reason = format!("{error}; what was done is in the journal of the state, and the next run goes on from there");
-        self.failed.push(Failure { address: self.instance.clone(), kind: String::new(), reason });
+        self.failed.push(Failure::new(self.instance.clone(), String::new(), reason));
         self.end = End::Failed;
     }
 }
@@ -73,6 +78,9 @@ pub struct Done {
     pub id: String,
     /// What was done.
     pub action: super::plan::Action,
+    /// How long it took, from its first step to its last; nothing for what went together with something else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
 }
 
 /// Something that failed.
@@ -85,6 +93,26 @@ pub struct Failure {
     pub kind: String,
     /// Why: AWS's code and message, and the way out where one is known.
     pub reason: String,
+    /// What AWS knows it by, if it is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The account and region.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+    /// What was answered, where a call was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
+    /// What probably helps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    /// A failure of which nothing more is known.
+    pub(crate) fn new(address: Address, kind: String, reason: impl Into<Reason>) -> Self {
+        let Reason { text, answer, hint } = reason.into();
+        Self { address, kind, reason: text, id: None, place: None, answer, hint }
+    }
 }
 
 /// Something that was never started.
@@ -97,6 +125,9 @@ pub struct NotReached {
     pub kind: String,
     /// Because of what.
     pub reason: String,
+    /// The failed object that it waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub because: Option<Address>,
 }
 
 /// What stops everything before a run starts.

@@ -25,3 +25,4 @@ mod identity;
 mod outside;
 mod renames;
 mod state;
+mod view;

@@ -36,6 +36,7 @@ pub(super) async fn run(context: &Context, arguments: &arguments::Apply) -> Resu
     let carry_out = CarryOut { context, command: "apply", progress: Progress::new(&context.printer), carry_on };
     carry_out.warn(&project.problems);
     carry_out.can_be_answered()?;
+    carry_out.progress.look();
     let engine = launch::engine(context, carry_out.progress.events()).await?;
     let works = engine.work(&project.documents, &project.definitions, &project.used).await?;
     let opened = join_all(works.into_iter().map(|work| async {

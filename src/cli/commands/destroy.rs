@@ -33,6 +33,7 @@ pub(super) async fn run(context: &Context, arguments: &Destroy) -> Result<u8, Cl
     let carry_out = CarryOut { context, command: "destroy", progress, carry_on: context.command_line.clone() };
     carry_out.can_be_answered()?;
     let drain = drain(arguments)?;
+    carry_out.progress.look();
     let engine = launch::engine(context, carry_out.progress.events()).await?;
     let opened = join_all(keys.iter().map(|key| async { (key.to_string(), engine.open_destroy(key, drain.clone()).await) }));
     // What was recorded a moment ago and is not any more is destroyed.

@@ -6,6 +6,7 @@ use crate::cli::diagnostics;
 use crate::cli::error::{CliError, worst};
 use crate::cli::json::{Plans, Versioned};
 use crate::cli::printer::Printer;
+use crate::cli::progress::Progress;
 use crate::cli::project::Project;
 use crate::cli::written_plan::WrittenPlan;
 use crate::cli::{launch, print_error_text, render_plan};
@@ -20,6 +21,8 @@ pub(super) async fn run(context: &Context, arguments: &Plan) -> Result<u8, CliEr
     if !project.problems.is_empty() && !printer.is_json() {
         printer.note(&diagnostics::render(&diagnostics::sorted(&project.problems), printer.settings().color_error));
     }
+    let progress = Progress::new(printer);
+    progress.look();
     let engine = launch::engine(context, waits(printer)).await?;
     let works = engine.work(&project.documents, &project.definitions, &project.used).await?;
     let engine = &engine;
@@ -33,6 +36,7 @@ pub(super) async fn run(context: &Context, arguments: &Plan) -> Result<u8, CliEr
         }
     }
     engine.check(&mut plans).await;
+    progress.finish();
     let plans: Vec<plan::Plan> = plans.into_iter().map(|(_, plan)| plan).collect();
     show(context, &plans, &errors);
     let code = exit_code(&plans, &errors, arguments.detailed_exitcode);
@@ -65,7 +69,7 @@ fn show(context: &Context, plans: &[plan::Plan], errors: &[CliError]) {
         return;
     }
     for plan in plans {
-        printer.result(&render_plan::render(plan, printer.style(), printer.settings().verbosity));
+        printer.text(&render_plan::render(plan, printer.style(), printer.settings().verbosity));
     }
     for error in errors {
         print_error_text(printer, error);

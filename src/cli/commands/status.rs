@@ -3,13 +3,15 @@
 use crate::cli::arguments::Status;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::fit;
 use crate::cli::json::{Instances, Versioned};
 use crate::cli::launch::offline_engine;
-use crate::cli::style::{Look, Style, clean};
+use crate::cli::style::{Look, Style, clean, plural};
 use crate::cli::table::table;
 use crate::cli::targets::{is_key_of, unknown};
-use crate::engine::report::{End, InstanceStatus};
+use crate::engine::report::{End, InstanceStatus, ResourceStatus};
 use crate::state::error::StateError;
+use std::collections::BTreeMap;
 
 /// Prints what is recorded. A state that cannot be read does not hide the others.
 pub(super) async fn run(context: &Context, arguments: &Status) -> Result<u8, CliError> {
@@ -33,7 +35,8 @@ pub(super) async fn run(context: &Context, arguments: &Status) -> Result<u8, Cli
     } else if instances.is_empty() && unreadable.is_empty() {
         context.printer.result(&nothing(&all, arguments.namespace.as_deref(), &store));
     } else if !instances.is_empty() {
-        context.printer.result(&render(&instances, context.printer.style()));
+        let printer = &context.printer;
+        printer.result(&render(&instances, printer.style(), printer.settings().columns));
     }
     Ok(if unreadable.is_empty() { 0 } else { End::Incomplete.exit_code() })
 }
@@ -61,24 +64,71 @@ fn is_named(instance: &InstanceStatus, name: &str) -> bool {
     name.split_once('/').is_some_and(|(kind, name)| instance.kind.eq_ignore_ascii_case(kind) && instance.name == name)
 }
 
-fn render(instances: &[&InstanceStatus], style: Style) -> String {
+/// Instances with their resources. `columns`: how wide the terminal is; what says least is left out where it is too narrow.
+fn render(instances: &[&InstanceStatus], style: Style, columns: Option<usize>) -> String {
     let mut parts = Vec::new();
     for instance in instances {
         let name = format!("{}/{} in namespace {}", instance.kind, instance.name, instance.namespace);
-        let mut lines = vec![format!("{}: {}", style.paint(Look::Bold, clean(&name)), state(&instance.state, style))];
+        let state = state(&instance.state, style);
+        let mut lines = vec![format!("{}: {state}{}", style.paint(Look::Bold, clean(&name)), phases(instance))];
         if !instance.resources.is_empty() {
             let rows = instance.resources.iter().map(|resource| {
-                let phase = serde_json::to_value(resource.phase).ok();
-                let phase = phase.as_ref().and_then(|phase| phase.as_str()).unwrap_or_default().to_owned();
+                let phase = phase(resource);
                 let since = resource.since.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
-                [resource.address.to_string(), resource.kind.clone(), resource.id.clone(), phase, since].map(|cell| clean(&cell))
+                let address = below(instance, resource.address.as_str());
+                [address, resource.kind.clone(), resource.id.clone(), phase, since].map(|cell| clean(&cell))
             });
-            let text = table(["ADDRESS", "KIND", "ID", "PHASE", "SINCE"], rows, style);
+            let text = fitting(rows.collect(), style, columns.map(|columns| columns.saturating_sub(2)));
             lines.extend(text.lines().map(|line| format!("  {line}")));
         }
         parts.push(lines.join("\n"));
     }
     parts.join("\n\n")
+}
+
+/// The widest table that fits: without the time, then without the id, then without the kind too.
+fn fitting(rows: Vec<[String; 5]>, style: Style, columns: Option<usize>) -> String {
+    let text = table(["ADDRESS", "KIND", "ID", "PHASE", "SINCE"], rows.clone(), style);
+    let fits = |text: &str| columns.is_none_or(|columns| text.lines().all(|line| fit::width(line) <= columns));
+    if fits(&text) {
+        return text;
+    }
+    let without_time = |[address, kind, id, phase, _]: [String; 5]| [address, kind, id, phase];
+    let text = table(["ADDRESS", "KIND", "ID", "PHASE"], rows.iter().cloned().map(without_time), style);
+    if fits(&text) {
+        return text;
+    }
+    let without_id = |[address, kind, _, phase, _]: [String; 5]| [address, kind, phase];
+    let text = table(["ADDRESS", "KIND", "PHASE"], rows.iter().cloned().map(without_id), style);
+    if fits(&text) {
+        return text;
+    }
+    table(["ADDRESS", "PHASE"], rows.into_iter().map(|[address, _, _, phase, _]| [address, phase]), style)
+}
+
+/// An address without that of its instance, which stands above.
+fn below(instance: &InstanceStatus, address: &str) -> String {
+    let above = format!("{}/{}/", instance.kind, instance.name);
+    address.strip_prefix(&above).unwrap_or(address).to_owned()
+}
+
+fn phase(resource: &ResourceStatus) -> String {
+    let phase = serde_json::to_value(resource.phase).ok();
+    phase.as_ref().and_then(|phase| phase.as_str()).unwrap_or_default().to_owned()
+}
+
+/// `, 22 objects: 20 ready, 2 created`.
+fn phases(instance: &InstanceStatus) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    instance.resources.iter().for_each(|resource| *counts.entry(phase(resource)).or_default() += 1);
+    if counts.is_empty() {
+        return String::new();
+    }
+    if let (1, Some(phase)) = (counts.len(), counts.keys().next()) {
+        return format!(", {}, all {phase}", plural(instance.resources.len(), "object"));
+    }
+    let counted: Vec<_> = counts.into_iter().rev().map(|(phase, count)| format!("{count} {phase}")).collect();
+    format!(", {}: {}", plural(instance.resources.len(), "object"), counted.join(", "))
 }
 
 fn state(state: &str, style: Style) -> String {
@@ -125,14 +175,24 @@ mod tests {
         let mut gone = instance();
         gone.state = "DELETED".into();
         gone.resources.clear();
-        insta::assert_snapshot!(render(&[&instance(), &gone], Style::new(false)), @"
-        EksCluster/demo in namespace argocd: IN_PROGRESS
-          ADDRESS                          KIND        ID                     PHASE    SINCE
-          EksCluster/demo/vpc/vpc          VPC         vpc-0123456789abcdef0  ready    2027-01-15T08:00:00Z
-          EksCluster/demo/vpc/natGateway1  NATGateway  nat-0123456789abcdef0  created  2027-01-15T08:00:00Z
+        insta::assert_snapshot!(render(&[&instance(), &gone], Style::new(false), None), @"
+        EksCluster/demo in namespace argocd: IN_PROGRESS, 2 objects: 1 ready, 1 created
+          ADDRESS          KIND        ID                     PHASE    SINCE
+          vpc/vpc          VPC         vpc-0123456789abcdef0  ready    2027-01-15T08:00:00Z
+          vpc/natGateway1  NATGateway  nat-0123456789abcdef0  created  2027-01-15T08:00:00Z
 
         EksCluster/demo in namespace argocd: DELETED
         ");
+    }
+
+    #[test]
+    fn on_a_narrow_terminal_what_says_least_is_left_out() {
+        let headings = |columns| {
+            let text = render(&[&instance()], Style::new(false), Some(columns));
+            text.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let narrower = [100, 70, 50, 30].map(headings);
+        assert_eq!(narrower, ["ADDRESS KIND ID PHASE SINCE", "ADDRESS KIND ID PHASE", "ADDRESS KIND PHASE", "ADDRESS PHASE"]);
     }
 
     #[test]

@@ -47,6 +47,11 @@ impl Order {
         self.carriers.iter().filter(|(_, of)| *of == carrier).map(|(carried, _)| carried.clone()).collect()
     }
 
+    /// What has to be gone before an object can go.
+    pub(super) fn blockers(&self, identity: &Identity) -> impl Iterator<Item = &Identity> {
+        self.blockers.get(identity).into_iter().flatten()
+    }
+
     /// Whether an object can be removed now: by itself, and nothing that is left stands before it.
     pub(super) fn is_free(&self, identity: &Identity, is_gone: impl Fn(&Identity) -> bool) -> bool {
         !self.carriers.contains_key(identity) && self.blockers.get(identity).is_none_or(|blockers| blockers.iter().all(is_gone))

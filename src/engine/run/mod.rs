@@ -4,6 +4,7 @@
 //! start, the one with the longest remaining path goes first. Waits take no slot. What fails stops its dependents and
 //! nobody else.
 
+mod expectation;
 mod node;
 mod priority;
 mod steps;
@@ -12,6 +13,7 @@ pub(in crate::engine) use steps::{lost_each_time, trouble};
 
 use super::context::{Context, Item, Trouble};
 use super::events::Event;
+use super::outcome::Circumstances;
 use super::plan::Action;
 use super::planner::Planned;
 use super::removal::{self, Doomed, Ended, Order};
@@ -20,7 +22,7 @@ use super::work::Work;
 use crate::graph::catalog::{Catalog, Production, Step};
 use crate::graph::evaluation::{Evaluation, Included, Observation, Observations};
 use crate::graph::expansion::NodeIndex;
-use crate::graph::identity::Identity;
+use crate::graph::identity::{Address, Identity};
 use node::{Node, Outcome, Stage};
 use std::collections::BTreeMap;
 use tokio::task::JoinSet;
@@ -80,6 +82,8 @@ impl<'a> Run<'a> {
 
     /// Carries the plan out; then removes what left the graph, if nothing failed.
     pub(super) async fn carry_out(mut self, doomed: Vec<Doomed>) -> RunReport {
+        let removals = Removals { count: doomed.len(), takes: removal::usually(&self.context, &doomed) };
+        let concerned = self.concerned();
         self.record().await;
         let mut running = JoinSet::new();
         let mut told = false;
@@ -89,6 +93,7 @@ impl<'a> Run<'a> {
             if self.fatal.is_empty() && !self.context.stop.requested() {
                 self.start(&evaluation, &mut running);
             }
+            self.say_outlook(concerned, &removals);
             if running.is_empty() {
                 break;
             }
@@ -104,6 +109,8 @@ impl<'a> Run<'a> {
                 }
             }
         }
+        // Removals count on top of what is over.
+        self.context.outlook.go_on_from(self.counts(concerned));
         self.conclude(doomed).await
     }
 
@@ -118,16 +125,14 @@ impl<'a> Run<'a> {
                 continue;
             }
             if let Err(error) = self.context.journal.put(record.clone()).await {
-                node.stage = Stage::Failed(format!("the state could not be written: {error}"));
+                node.stage = Stage::Failed(format!("the state could not be written: {error}").into());
             }
         }
         for identity in std::mem::take(&mut self.superseded) {
             if let Err(error) = self.context.journal.forget(&identity).await {
-                self.fatal.push(Failure {
-                    address: self.work.graph.node(NodeIndex(0)).address.clone(),
-                    kind: identity.kind,
-                    reason: format!("the state could not be written: {error}"),
-                });
+                let address = self.work.graph.node(NodeIndex(0)).address.clone();
+                let reason = format!("the state could not be written: {error}");
+                self.fatal.push(Failure::new(address, identity.kind, reason));
             }
         }
     }
@@ -140,13 +145,12 @@ impl<'a> Run<'a> {
         self.fatal = evaluation
             .errors
             .iter()
-            .map(|diagnostic| Failure {
-                address: address.clone(),
-                kind: self.work.graph.instance.kind.clone(),
-                reason: match &diagnostic.location {
+            .map(|diagnostic| {
+                let reason = match &diagnostic.location {
                     Some(location) => format!("{location}: {}", diagnostic.message),
                     None => diagnostic.message.clone(),
-                },
+                };
+                Failure::new(address.clone(), self.work.graph.instance.kind.clone(), reason)
             })
             .collect();
     }
@@ -221,7 +225,7 @@ impl<'a> Run<'a> {
             self.context.events.say(Event::Failed {
                 address: node.item.subject.address.clone(),
                 kind: node.item.kind_name().to_owned(),
-                reason: reason.clone(),
+                reason: reason.text.clone(),
             });
         }
         match (reached, &node.observed) {
@@ -253,6 +257,7 @@ impl<'a> Run<'a> {
             not_reached: ended.not_reached,
             status: evaluation.node(NodeIndex(0)).status.clone().unwrap_or_default(),
             seconds: self.started.elapsed().as_secs_f64(),
+            circumstances: Circumstances::default(),
         }
     }
 
@@ -261,14 +266,16 @@ impl<'a> Run<'a> {
         let mut ended = Ended { failed: std::mem::take(&mut self.fatal), ..Ended::default() };
         for (index, node) in &self.nodes {
             let (address, kind) = (node.item.subject.address.clone(), node.item.kind_name().to_owned());
-            let unfinished = |reason| NotReached { address: address.clone(), kind: kind.clone(), reason };
+            let because = self.failed_dependency(*index);
+            let unfinished =
+                |reason| NotReached { address: address.clone(), kind: kind.clone(), reason, because: because.clone() };
             match &node.stage {
                 Stage::Ready if node.action != Action::None => {
                     let id = node.record.as_ref().map(|record| record.id.clone()).unwrap_or_default();
-                    ended.done.push(Done { address, kind, id, action: node.action });
+                    ended.done.push(Done { address, kind, id, action: node.action, seconds: None });
                 }
                 Stage::Ready => {}
-                Stage::Failed(reason) => ended.failed.push(Failure { address, kind, reason: reason.clone() }),
+                Stage::Failed(reason) => ended.failed.push(Failure::new(address, kind, reason.clone())),
                 Stage::Unreachable(reason) => ended.not_reached.push(unfinished(reason.clone())),
                 Stage::Absent if evaluation.is_excluded(*index) => {}
                 _ => ended.not_reached.push(unfinished(self.why_not_reached(*index, evaluation))),
@@ -307,7 +314,7 @@ impl<'a> Run<'a> {
             .map_or_else(|| "nothing started it".to_owned(), |what| format!("it waits for {what}"))
     }
 
-    fn failed_dependency(&self, index: NodeIndex) -> Option<String> {
+    fn failed_dependency(&self, index: NodeIndex) -> Option<Address> {
         let mut open = vec![index];
         let mut seen = std::collections::BTreeSet::new();
         while let Some(current) = open.pop() {
@@ -316,7 +323,7 @@ impl<'a> Run<'a> {
                     continue;
                 }
                 match self.nodes.get(&edge.to) {
-                    Some(Node { stage: Stage::Failed(_), item, .. }) => return Some(item.subject.address.to_string()),
+                    Some(Node { stage: Stage::Failed(_), item, .. }) => return Some(item.subject.address.clone()),
                     _ => open.push(edge.to),
                 }
             }
@@ -336,6 +343,14 @@ fn carry(nodes: &mut BTreeMap<NodeIndex, Node>) -> Order {
         }
     }
     order
+}
+
+/// What is removed when everything else is done.
+#[derive(Debug)]
+struct Removals {
+    count: usize,
+    /// How long it usually takes.
+    takes: std::time::Duration,
 }
 
 /// How a run ended: interrupted beats failed, and failed beats incomplete. An interruption that left nothing undone is none.
@@ -366,10 +381,7 @@ pub(super) struct Part {
 
 impl Trouble {
     fn stage(self, otherwise: Stage) -> Stage {
-        match self {
-            Self::Failed(reason) => Stage::Failed(reason),
-            Self::Stopped => otherwise,
-        }
+        self.reason().map_or(otherwise, Stage::Failed)
     }
 }
 

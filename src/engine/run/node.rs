@@ -4,6 +4,7 @@ use super::priority::Paths;
 use super::steps::{self, Begun, Configured};
 use super::{Part, Reached};
 use crate::engine::context::{Context, Item, Trouble, guarded};
+use crate::engine::failure::Reason;
 use crate::engine::plan::{Action, Change};
 use crate::engine::removal;
 use crate::graph::catalog::Production;
@@ -33,7 +34,7 @@ pub(super) enum Stage {
     /// AWS says it is usable.
     Ready,
     /// It failed, and why.
-    Failed(String),
+    Failed(Reason),
     /// It cannot be reached in this run, and why.
     Unreachable(String),
     /// The run was stopped while it was under way.

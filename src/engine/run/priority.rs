@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Stands for the calls of one step, so that of two paths without waits the longer one still counts for more.
-const CALL: Duration = Duration::from_millis(200);
+pub(super) const CALL: Duration = Duration::from_millis(200);
 
 /// The longest remaining path, by where the resource stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 /// How often a step whose reply was lost is begun anew.
 const ATTEMPTS: usize = 4;
 /// A wait for an object that was made; how long those take is remembered.
-const COMING_UP: &str = "ready";
+pub(super) const COMING_UP: &str = "ready";
 /// A wait for an object that was changed.
 const UPDATE: &str = "update";
 /// How often a wait says again how it stands.
@@ -257,6 +257,7 @@ async fn fail(context: &Context, record: Record, reason: &str) -> Trouble {
 pub(in crate::engine) fn trouble(error: StepError) -> Trouble {
     match error {
         StepError::Stopped => Trouble::Stopped,
+        StepError::Refused(error) => error.into(),
         other => Trouble::Failed(other.to_string()),
     }
 }

@@ -5,6 +5,7 @@ use crate::aws::error::{CallError, ErrorClass};
 use crate::aws::simulated::silent_cloud;
 use crate::aws::tags::Tags;
 use crate::engine::events::Events;
+use crate::engine::outlook::Outlook;
 use crate::engine::planner::tests::{Scene, marks, record};
 use crate::engine::stop::Stop;
 use crate::graph::catalog::{ImpossibleValue, KindDescription};
@@ -182,6 +183,7 @@ struct Bench {
     stop: Stop,
     doomed: Vec<Record>,
     replaced: &'static [&'static str],
+    events: Events,
 }
 
 impl Bench {
@@ -194,7 +196,8 @@ impl Bench {
         };
         let holder = Holder { pid: 1, host: String::new(), user: String::new(), command: String::new() };
         let session = Session::open(Arc::new(MemoryStore::new()), instance, holder).await.unwrap();
-        Self { scene, fake: Box::leak(Box::new(fake)), session, stop: Stop::default(), doomed: Vec::new(), replaced: &[] }
+        let (fake, stop, events) = (Box::leak(Box::new(fake)), Stop::default(), Events::nowhere());
+        Self { scene, fake, session, stop, doomed: Vec::new(), replaced: &[], events }
     }
 
     /// Something that left the graph, and whose it is now.
@@ -215,11 +218,12 @@ impl Bench {
         let context = Context {
             recorder: Recorder::new(journal.clone(), Options::default(), Arc::new(|_| ())),
             journal,
-            events: Events::nowhere(),
+            events: self.events.clone(),
             stop: self.stop.clone(),
             window: Duration::ZERO,
             clock: Instant::now(),
             durations: Arc::default(),
+            outlook: Outlook::of(Address::root("Network", "one")),
         };
         let item = |subject: Subject| Item { kind: self.fake, subject, cloud: cloud.clone() };
         let part = |(index, seen): (&NodeIndex, &crate::engine::planner::Seen)| {
@@ -266,6 +270,35 @@ async fn everything_is_made_and_recorded_as_ready() {
     assert_eq!(bench.recorded(), ["main Ready", "subnet Ready", "role Ready"]);
     assert!(bench.session.state().open.is_empty());
     assert_eq!(*bench.fake.reads.lock().unwrap(), 0, "the replies said that they are ready");
+}
+
+/// What a run says of how far it is: done, failed, objects, what it waits for, seconds left.
+async fn outlook(mut bench: Bench) -> Vec<String> {
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let heard = said.clone();
+    bench.events = Events::to(move |event| {
+        if let Event::Progress { objects, done, failed, seconds_left, waits_for, .. } = event {
+            let on = waits_for.map(|address| address.to_string()).unwrap_or_default().replace("Network/one/", "");
+            heard.lock().unwrap().push(format!("{done}+{failed} of {objects}, {on} {seconds_left:.1}"));
+        }
+    });
+    Box::pin(bench.run()).await;
+    said.lock().unwrap().clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn how_far_it_is_and_when_it_ends_is_said_whenever_it_changes() {
+    // The VPC has to be ready before the others begin: two calls and two waits of a second.
+    let all_well = outlook(Bench::new(new_scene(), available()).await).await;
+    assert_eq!(all_well.first().unwrap(), "0+0 of 3, vpc 2.4");
+    assert_eq!(all_well.last().unwrap(), "3+0 of 3,  0.0");
+    // What cannot come any more is not waited for.
+    let failing = outlook(Bench::new(new_scene(), Fake { panics: BTreeSet::from(["main"]), ..available() }).await).await;
+    assert_eq!(failing.last().unwrap(), "0+1 of 3,  0.0");
+    // What left the graph counts, and its removal comes last.
+    let removing = outlook(Bench::new(new_scene(), available()).await.orphan("old", "ours", false).await).await;
+    assert_eq!(removing.first().unwrap(), "0+0 of 4, vpc 3.4");
+    assert_eq!(removing.last().unwrap(), "4+0 of 4,  0.0");
 }
 
 #[tokio::test(start_paused = true)]
@@ -372,8 +405,8 @@ async fn what_belongs_to_others_by_now_is_not_deleted() {
 #[test]
 fn interrupted_beats_failed_beats_incomplete() {
     let address = crate::graph::identity::Address("a".into());
-    let failed = [Failure { address: address.clone(), kind: String::new(), reason: String::new() }];
-    let left = [NotReached { address, kind: String::new(), reason: String::new() }];
+    let failed = [Failure::new(address.clone(), String::new(), String::new())];
+    let left = [NotReached { address, kind: String::new(), reason: String::new(), because: None }];
     assert_eq!(end(&failed, &left, true), End::Interrupted);
     assert_eq!(end(&failed, &left, false), End::Failed);
     assert_eq!(end(&failed, &[], true), End::Failed);

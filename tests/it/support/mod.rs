@@ -7,6 +7,7 @@ pub(crate) mod golden;
 pub(crate) mod measured;
 pub(crate) mod proxy;
 pub(crate) mod shipped;
+pub(crate) mod terminal;
 pub(crate) mod world;
 
 pub(crate) use world::World;
