@@ -1,7 +1,7 @@
 //! A plan as text.
 
 use super::style::{Look, Style, clean, plural};
-use crate::engine::plan::{Action, Change, FieldDifference, Header, Plan, Target};
+use crate::engine::plan::{Action, Change, FieldDifference, Header, Plan, Summary, Target};
 use crate::state::file::DefinitionsUsed;
 use serde_json::Value;
 
@@ -126,12 +126,12 @@ fn distinct(difference: &FieldDifference, after: String) -> (String, String) {
 }
 
 /// An expression as it stands in a document.
-fn braced(expression: &str) -> String {
+pub(super) fn braced(expression: &str) -> String {
     if expression.contains("${") { expression.to_owned() } else { format!("${{{expression}}}") }
 }
 
 /// JSON; control characters are escaped by it. Texts that hold JSON, such as policies, are shown as what they hold.
-fn value(value: &Value) -> String {
+pub(super) fn value(value: &Value) -> String {
     match value {
         Value::Null => "(nothing)".into(),
         Value::String(text) => document(text).as_ref().unwrap_or(value).to_string(),
@@ -140,7 +140,7 @@ fn value(value: &Value) -> String {
 }
 
 /// The mapping or list that a text holds.
-fn document(text: &str) -> Option<Value> {
+pub(super) fn document(text: &str) -> Option<Value> {
     let is_document = text.trim_start().starts_with(['{', '[']);
     serde_json::from_str(text).ok().filter(|_| is_document)
 }
@@ -166,7 +166,7 @@ fn not_carried_out(plan: &Plan, style: Style, lines: &mut Vec<String>) {
 }
 
 /// `Plan: 22 to create, 1 unchanged.`, or `No changes.`
-fn summary(plan: &Plan) -> String {
+pub(super) fn summary(plan: &Plan) -> String {
     let waiting = plan.changes.iter().filter(|change| change.action == Action::None && change.waits).count();
     if !has_changes(plan) {
         return match waiting {
@@ -174,7 +174,11 @@ fn summary(plan: &Plan) -> String {
             waiting => format!("No changes; {} to wait for.", plural(waiting, "object")),
         };
     }
-    let summary = &plan.summary;
+    format!("Plan: {}{}.", counts(plan.summary, plan.open_calls.len(), waiting), not_reached(plan))
+}
+
+/// `22 to create, 1 unchanged`.
+pub(super) fn counts(summary: Summary, open_calls: usize, waiting: usize) -> String {
     let counts = [
         (summary.create, "to create"),
         (summary.adopt, "to adopt"),
@@ -182,12 +186,12 @@ fn summary(plan: &Plan) -> String {
         (summary.replace, "to replace"),
         (summary.delete, "to delete"),
         (summary.refused, "refused"),
-        (plan.open_calls.len(), "to look up"),
+        (open_calls, "to look up"),
         (waiting, "to wait for"),
         (summary.none.saturating_sub(waiting), "unchanged"),
     ];
     let counted = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
-    format!("Plan: {}{}.", counted.collect::<Vec<_>>().join(", "), not_reached(plan))
+    counted.collect::<Vec<_>>().join(", ")
 }
 
 /// `; 1 of them will not be reached: no Argo CD server is configured`.

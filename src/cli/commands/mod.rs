@@ -1,11 +1,15 @@
 //! The commands, one file each. Each gets its settings resolved, prints its results and returns its exit code.
 
 mod apply;
+mod completion;
 mod config_show;
 mod destroy;
 mod graph;
+mod kubeconfig;
+mod man;
 mod plan;
 mod status;
+mod token;
 mod validate;
 mod version;
 
@@ -22,6 +26,10 @@ pub async fn run(context: &Context, command: &Command) -> Result<u8, CliError> {
         Command::Destroy(arguments) => destroy::run(context, arguments).await,
         Command::Status(arguments) => status::run(context, arguments).await,
         Command::Graph(arguments) => graph::run(context, arguments).await,
+        Command::Kubeconfig(arguments) => kubeconfig::run(context, arguments).await,
+        Command::Token(arguments) => token::run(context, arguments).await,
+        Command::Completion(arguments) => Ok(completion::run(context, arguments)),
+        Command::Man(arguments) => man::run(context, arguments).await,
         Command::Config(Config::Show) => Ok(config_show::run(context)),
         Command::Version => Ok(version::run(context)),
     }
