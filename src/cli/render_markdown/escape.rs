@@ -16,6 +16,8 @@ pub(super) fn code(text: &str) -> String {
 
 fn escaped(text: &str) -> String {
     let text = one_line(text);
+    // Spaces before a text can make it code.
+    let text = text.trim();
     let mut escaped = String::new();
     for (at, letter) in text.char_indices() {
         if is_harmless(letter, &text[..at], &text[at + letter.len_utf8()..]) {

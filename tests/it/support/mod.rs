@@ -4,7 +4,9 @@ pub(crate) mod aws;
 pub(crate) mod calls;
 pub(crate) mod emulator;
 pub(crate) mod golden;
+pub(crate) mod kubernetes;
 pub(crate) mod proxy;
+pub(crate) mod skip;
 pub(crate) mod world;
 
 pub(crate) use world::World;
