@@ -304,7 +304,7 @@ impl Sessions {
 async fn provide(config: &SdkConfig) -> Result<Credentials, String> {
     let provider = config.credentials_provider().ok_or("there is nothing to load them from")?;
     match tokio::time::timeout(LOADING, provider.provide_credentials()).await {
-        Ok(provided) => provided.map_err(|error| super::error::text(&error)),
+        Ok(answer) => answer.map_err(|error| super::error::text(&error)),
         Err(_) => Err(format!("that took longer than {} s", LOADING.as_secs())),
     }
 }

@@ -55,9 +55,9 @@ impl Sessions {
     /// A token. Without a role this calls nothing that the credentials themselves do not need.
     pub async fn token(&self, request: &TokenRequest) -> Result<Token, SessionError> {
         let (config, credentials) = self.credentials(request.role.as_ref(), &request.cluster).await?;
-        let endpoint = endpoint(&config, &request.region).await.map_err(unsigned)?;
+        let endpoint = endpoint(&config, &request.region).await.map_err(|reason| unsigned(&reason))?;
         let now = config.time_source().map_or_else(SystemTime::now, |time| time.now());
-        let url = presign(&endpoint, request, &credentials, now).map_err(unsigned)?;
+        let url = presign(&endpoint, request, &credentials, now).map_err(|reason| unsigned(&reason))?;
         let text = SecretString::from(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(url)));
         Ok(Token { text, expires: expires(now, credentials.expiry()) })
     }
@@ -110,7 +110,7 @@ fn presign(endpoint: &str, request: &TokenRequest, credentials: &Credentials, no
     Ok(url)
 }
 
-fn unsigned(reason: String) -> SessionError {
+fn unsigned(reason: &str) -> SessionError {
     SessionError::Call(CallError {
         service: "sts",
         operation: "GetCallerIdentity",

@@ -27,7 +27,7 @@ variables! {
     CONFIG = "FLEETCTL_CONFIG", "The settings file: `--config`.";
     GRAPHS = "FLEETCTL_GRAPHS", "Folder with graph definitions: `--graphs`.";
     STATE = "FLEETCTL_STATE", "Folder with state: `--state`.";
-    OUTPUT = "FLEETCTL_OUTPUT", "`text` or `json`: `--output`.";
+    OUTPUT = "FLEETCTL_OUTPUT", "`text`, `json`, …: `--output`.";
     YES = "FLEETCTL_YES", "`true` answers the question of apply and destroy: `--yes`.";
     PARALLELISM = "FLEETCTL_PARALLELISM", "Most steps at one time: `--parallelism`.";
     QUIET = "FLEETCTL_QUIET", "`true` leaves out progress: `--quiet`.";

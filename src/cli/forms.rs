@@ -21,7 +21,7 @@ pub(super) fn check(output: &Setting<OutputFormat>, command: &Command) -> Result
     Err(CliError::Usage(format!("`fleetctl {name}` has no form `{asked}`, only {}{}", listed(&forms), elsewhere(form))))
 }
 
-/// `; dot is a form of `fleetctl graph``.
+/// Which command has the form.
 fn elsewhere(form: OutputFormat) -> String {
     let home = match form {
         OutputFormat::Dot | OutputFormat::Mermaid => "graph",

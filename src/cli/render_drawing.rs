@@ -57,7 +57,7 @@ impl Drawing<'_> {
     /// An instance with all that belongs to it; nothing where that is nothing.
     fn instance(&self, number: usize, address: &str, kind: &str, depth: usize, text: &mut String) {
         let is_within = |node: &&NodeJson| node.address.strip_prefix(address).is_some_and(|rest| rest.starts_with('/'));
-        if !self.shown.iter().any(|node| is_within(node)) {
+        if !self.shown.iter().any(is_within) {
             return;
         }
         let indent = "  ".repeat(depth);

@@ -38,18 +38,17 @@ pub fn render(plans: &[Plan], errors: &[String]) -> String {
     }
     // Every table comes before any detail, when it comes to room.
     let details: Vec<Option<String>> = ordered.iter().zip(&tops).map(|(plan, _)| details(plan, &mut room)).collect();
-    let mut text = format!("## {}\n\n", headline(plans));
+    let mut parts = vec![format!("## {}\n\n", headline(plans))];
     if !failed.is_empty() {
-        text += &format!("**Not planned**\n\n{failed}\n");
+        parts.push(format!("**Not planned**\n\n{failed}\n"));
     }
-    let parts = tops.iter().zip(&details).flat_map(|(top, details)| [top.as_str(), details.as_deref().unwrap_or_default()]);
-    text.extend(parts);
-    let without_fields = details.iter().filter(|details| details.is_none()).count();
-    text += &left_out(ordered.len() - tops.len(), "instance");
+    let (shown, without_fields) = (tops.len(), details.iter().filter(|details| details.is_none()).count());
+    parts.extend(tops.into_iter().zip(details).flat_map(|(top, details)| [top, details.unwrap_or_default()]));
+    parts.push(left_out(ordered.len() - shown, "instance"));
     if without_fields > 0 {
-        text += &format!("\n_There is no room here for the fields of {}._\n", plural(without_fields, "instance"));
+        parts.push(format!("\n_There is no room here for the fields of {}._\n", plural(without_fields, "instance")));
     }
-    text
+    parts.concat()
 }
 
 /// `3 changes more, for which there is no room here.`
@@ -73,25 +72,30 @@ fn is_waiting(change: &Change) -> bool {
 /// Everything about an instance but the details.
 fn top(plan: &Plan, room: &mut usize) -> String {
     let header = &plan.header;
-    let mut text = format!("### {}\n\n{}\n\n", code(header.instance.as_str()), prose(&super::render_plan::summary(plan)));
+    let mut parts = vec![format!("### {}\n\n{}\n\n", code(header.instance.as_str()), prose(&super::render_plan::summary(plan)))];
     if plan.summary.refused > 0 {
-        text += &format!("**{} refused: apply will change nothing.**\n\n", plural(plan.summary.refused, "change"));
+        parts.push(format!("**{} refused: apply will change nothing.**\n\n", plural(plan.summary.refused, "change")));
     }
-    text += &format!("- caller {}\n", code(&header.caller));
-    text += &listed(header.targets.iter().map(target), "target", room);
+    parts.push(format!("- caller {}\n", code(&header.caller)));
+    parts.push(listed(header.targets.iter().map(target), "target", room));
     if let Some((recorded, now)) = &header.definitions_changed {
-        text += &format!("- the definitions have changed: {} → {}\n", prose(&recorded.source), prose(&now.source));
+        let (recorded, now) = (prose(&recorded.source), prose(&now.source));
+        parts.push(format!("- the definitions have changed: {recorded} → {now}\n"));
     }
-    text += "\n";
-    if !plan.open_calls.is_empty() {
-        text += "Calls of an earlier run that may have been carried out, and are looked up first:\n\n";
-        text += &listed(plan.open_calls.iter().map(|call| format!("- {}\n", prose(call))), "call", room);
-        text += "\n";
+    parts.push("\n".to_owned());
+    parts.push(open_calls(&plan.open_calls, room));
+    parts.push(table(&plan.changes, room));
+    parts.push(by_name(&plan.changes, room));
+    parts.push(not_carried_out(plan, room));
+    parts.concat()
+}
+
+fn open_calls(calls: &[String], room: &mut usize) -> String {
+    if calls.is_empty() {
+        return String::new();
     }
-    text += &table(&plan.changes, room);
-    text += &by_name(&plan.changes, room);
-    text += &not_carried_out(plan, room);
-    text
+    let list = listed(calls.iter().map(|call| format!("- {}\n", prose(call))), "call", room);
+    format!("Calls of an earlier run that may have been carried out, and are looked up first:\n\n{list}\n")
 }
 
 fn target(target: &Target) -> String {

@@ -1,4 +1,4 @@
-//! The local AWS where Python is too old for the newest LocalStack: the older, pinned one, in an apply and a destroy.
+//! The local AWS where Python is too old for the newest `LocalStack`: the older, pinned one, in an apply and a destroy.
 
 use crate::support::emulator::{Emulator, repository};
 use crate::support::skip::skipped;
@@ -8,7 +8,7 @@ use std::process::Command;
 const NAME: &str = "the_older_localstack_carries_an_apply_and_a_destroy";
 const OLDER: &str = "4.13.1";
 
-/// A Python that the newest LocalStack does not run on, and that can make environments.
+/// A Python that the newest `LocalStack` does not run on, and that can make environments.
 fn old_python() -> Option<&'static str> {
     let works = |python: &&str| {
         let probe = "import ensurepip, sys, venv; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))";

@@ -63,8 +63,8 @@ fn request(region: &str, role: Option<RoleUsed>) -> TokenRequest {
     TokenRequest { cluster: "workload-cluster1".into(), region: region.into(), role }
 }
 
-fn role() -> Option<RoleUsed> {
-    Some(RoleUsed { arn: "arn:aws:iam::222222222222:role/ack".into(), external_id: Some("x-1".into()) })
+fn role() -> RoleUsed {
+    RoleUsed { arn: "arn:aws:iam::222222222222:role/ack".into(), external_id: Some("x-1".into()) }
 }
 
 fn url(token: &Token) -> String {
@@ -99,7 +99,7 @@ async fn a_token_of_a_role_is_signed_by_its_session() {
         other => panic!("unexpected call: {other}"),
     })
     .await;
-    let token = sessions.token(&request("us-west-2", role())).await.unwrap();
+    let token = sessions.token(&request("us-west-2", Some(role()))).await.unwrap();
     assert!(url(&token).contains("Credential=ASIASPOKE%2F") && url(&token).contains("X-Amz-Security-Token="));
     assert_eq!(aws.count("AssumeRole"), 1);
 }
@@ -111,7 +111,7 @@ async fn a_role_that_is_refused_is_explained() {
         _ => identity("111111111111", "arn:aws:iam::111111111111:user/me"),
     })
     .await;
-    let error = sessions.token(&request("us-west-2", role())).await.unwrap_err().to_string();
+    let error = sessions.token(&request("us-west-2", Some(role()))).await.unwrap_err().to_string();
     assert!(error.contains("role/ack") && error.contains("user/me") && error.contains("x-1"), "{error}");
 }
 

@@ -16,7 +16,7 @@ use crate::engine::events::Events;
 use crate::graph::diagnostic::{SourceFile, closest};
 use crate::state::file::{Phase, RoleUsed};
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What was written.
 #[derive(Serialize)]
@@ -161,7 +161,7 @@ fn entry(context: &Context, arguments: &Kubeconfig, cluster: &RecordedCluster, a
     });
     let exec = Exec {
         command: own_name(std::env::current_exe().ok().as_deref(), &context.environment),
-        arguments: token_arguments(cluster, role.as_ref(), session),
+        arguments: token_arguments(cluster, role.as_ref(), session.as_deref()),
         profile: context.environment.get(environment::AWS_PROFILE).map(ToOwned::to_owned),
     };
     Ok(Entry {
@@ -174,7 +174,7 @@ fn entry(context: &Context, arguments: &Kubeconfig, cluster: &RecordedCluster, a
 }
 
 /// What `fleetctl token` is called with.
-fn token_arguments(cluster: &RecordedCluster, role: Option<&RoleUsed>, session: Option<String>) -> Vec<String> {
+fn token_arguments(cluster: &RecordedCluster, role: Option<&RoleUsed>, session: Option<&str>) -> Vec<String> {
     let named = |flag: &str, value: &str| [flag.to_owned(), value.to_owned()];
     let mut arguments = vec!["token".to_owned()];
     arguments.extend(named("--cluster", &cluster.name));
@@ -182,7 +182,7 @@ fn token_arguments(cluster: &RecordedCluster, role: Option<&RoleUsed>, session: 
     if let Some(role) = role {
         arguments.extend(named("--role-arn", &role.arn));
         arguments.extend(role.external_id.iter().flat_map(|id| named("--external-id", id)));
-        arguments.extend(session.iter().flat_map(|name| named("--session-name", name)));
+        arguments.extend(session.into_iter().flat_map(|name| named("--session-name", name)));
     }
     arguments
 }
@@ -222,7 +222,7 @@ fn write(path: &Path, entry: &Entry, keep_current: bool) -> Result<(), CliError>
     })
 }
 
-fn report(context: &Context, arguments: &Kubeconfig, entry: &Entry, path: &PathBuf) {
+fn report(context: &Context, arguments: &Kubeconfig, entry: &Entry, path: &Path) {
     let current = !arguments.keep_context;
     if context.printer.is_json() {
         let kubeconfig = path.display().to_string();

@@ -7,6 +7,7 @@ use crate::cli::arguments::Token;
 use crate::cli::context::Context;
 use crate::cli::environment::KUBERNETES_EXEC_INFO;
 use crate::cli::error::CliError;
+use crate::cli::launch::check_endpoints;
 use crate::engine::api::AccountSettings;
 use crate::engine::report::EngineError;
 use crate::state::file::RoleUsed;
@@ -20,6 +21,7 @@ const VERSIONS: [&str; 2] = ["client.authentication.k8s.io/v1", "client.authenti
 pub(super) async fn run(context: &Context, arguments: &Token) -> Result<u8, CliError> {
     let version = version(context.environment.get(KUBERNETES_EXEC_INFO))?;
     let request = request(arguments)?;
+    check_endpoints(&context.environment)?;
     let sessions = Sessions::new(options(arguments)).await;
     let token = sessions.token(&request).await.map_err(failed)?;
     context.printer.json_line(&credential(version, &token));

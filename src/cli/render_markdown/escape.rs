@@ -103,14 +103,15 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_of_ascii_that_could_be_markup_is_left(text in "[ -~\n\t]{0,60}") {
+            let number = regex::Regex::new("&#[0-9]+;").unwrap();
+            let list = regex::Regex::new("^([-+=]|[0-9]+[.)])").unwrap();
             for escaped in [prose(&text), code(&text).replace("<code>", "").replace("</code>", "")] {
-                let number = regex::Regex::new("&#[0-9]+;").unwrap();
                 let bare = number.replace_all(&escaped, "").into_owned();
                 let is_plain = |c: char| c.is_ascii_alphanumeric() || " ,-/+=.():'\"?%;\u{fffd}".contains(c);
                 prop_assert!(bare.chars().all(is_plain), "{}", bare);
                 let addresses = ["://", "www.", "WWW."];
                 prop_assert!(!addresses.iter().any(|address| escaped.contains(address)), "{}", escaped);
-                prop_assert!(!regex::Regex::new("^([-+=]|[0-9]+[.)])").unwrap().is_match(&escaped), "{}", escaped);
+                prop_assert!(!list.is_match(&escaped), "{}", escaped);
             }
         }
 

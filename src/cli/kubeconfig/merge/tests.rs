@@ -20,14 +20,13 @@ fn entry() -> Entry {
 fn merge(text: &str, keep_current: bool) -> String {
     match merged(&SourceFile::new("config", text), &entry(), keep_current) {
         Ok(value) => yaml(&value).unwrap(),
-        Err(problems) => problems
-            .iter()
-            .map(|problem| {
-                let line = problem.location.as_ref().map_or(0, |location| location.line);
-                format!("config:{line}: {}\n", problem.message)
-            })
-            .collect(),
+        Err(problems) => problems.iter().map(told).collect::<Vec<_>>().concat(),
     }
+}
+
+fn told(problem: &Diagnostic) -> String {
+    let line = problem.location.as_ref().map_or(0, |location| location.line);
+    format!("config:{line}: {}\n", problem.message)
 }
 
 #[test]
