@@ -6,6 +6,8 @@ import base64
 import ssl
 from typing import Any
 
+from cryptography import x509
+
 from .support import AwsTest, auto_mode, fleet, random_account, wait_for
 
 POLICIES = "arn:aws:eks::aws:cluster-access-policy/"
@@ -52,6 +54,13 @@ class Clusters(AwsTest):
         self.assertNotEqual(*found)
         for data in found:
             ssl.create_default_context(cadata=base64.b64decode(data).decode())
+
+    def test_who_plays_an_api_server_gets_a_certificate_of_that_authority(self) -> None:
+        cluster = self.active_cluster()
+        signed = fleet("GET", f"certificate?endpoint={cluster['endpoint']}")
+        authority = x509.load_pem_x509_certificate(base64.b64decode(cluster["certificateAuthority"]["data"]))
+        x509.load_pem_x509_certificate(signed["certificate"].encode()).verify_directly_issued_by(authority)
+        self.assertIn("PRIVATE KEY", signed["key"])
 
     def test_the_security_group_lets_its_members_talk_to_each_other(self) -> None:
         group = self.active_cluster()["resourcesVpcConfig"]["clusterSecurityGroupId"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import urllib.request
 
 from .support import AwsTest, fleet, random_account
 
@@ -66,6 +67,13 @@ class AssumeRole(AwsTest):
         self.assertEqual(identity["Arn"], f"arn:aws:sts::{self.workload}:assumed-role/ack/test")
         ec2 = self.client("ec2", session["AccessKeyId"], session["SessionToken"])
         self.assertEqual(ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["OwnerId"], self.workload)
+
+    def test_a_call_that_was_signed_in_advance_is_the_signers(self) -> None:
+        session = self.assume()
+        sts = self.client("sts", session["AccessKeyId"], session["SessionToken"])
+        signed = sts.generate_presigned_url("get_caller_identity", HttpMethod="GET")
+        with urllib.request.urlopen(signed, timeout=30) as answer:
+            self.assertIn(f"<Account>{self.workload}</Account>", answer.read().decode())
 
     def test_a_wrong_or_missing_external_id_is_denied(self) -> None:
         with self.refused("AccessDenied", "is not authorized to perform: sts:AssumeRole on resource", status=403):

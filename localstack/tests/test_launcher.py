@@ -75,7 +75,7 @@ class Run(unittest.TestCase):
     def test_a_signal_reaches_the_command_and_everything_is_gone(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             note = Path(folder) / "note"
-            script = f'echo "$AWS_ENDPOINT_URL" > {note}; trap "exit 5" TERM; while :; do sleep 0.05; done'
+            script = f'trap "exit 5" TERM; echo "$AWS_ENDPOINT_URL" > {note}; while :; do sleep 0.05; done'
             with subprocess.Popen([str(ROOT / "run"), "sh", "-c", script]) as run:
                 endpoint = wait_for(lambda: note.exists() and note.read_text().strip(), 60)
                 run.send_signal(signal.SIGTERM)

@@ -44,6 +44,11 @@ pub(super) fn read_retry() -> RetryConfig {
     RetryConfig::standard().with_max_attempts(ATTEMPTS)
 }
 
+/// The retry of a look at the identity.
+pub(super) fn identity_retry() -> RetryConfig {
+    RetryConfig::standard().with_max_attempts(IDENTITY_ATTEMPTS)
+}
+
 /// The timeouts of reads. The connect timeout is the same everywhere: clients share connections only then.
 pub(super) fn read_timeouts() -> TimeoutConfig {
     TimeoutConfig::builder().connect_timeout(CONNECT).operation_attempt_timeout(READ).build()
@@ -98,8 +103,6 @@ pub(super) fn quotas(config: &SdkConfig, limits: &Limits, place: &str) -> servic
 
 /// STS.
 pub(super) fn sts(config: &SdkConfig) -> sts::Reader {
-    let builder = aws_sdk_sts::config::Builder::from(config)
-        .retry_config(RetryConfig::standard().with_max_attempts(IDENTITY_ATTEMPTS))
-        .timeout_config(read_timeouts());
+    let builder = aws_sdk_sts::config::Builder::from(config).retry_config(identity_retry()).timeout_config(read_timeouts());
     sts::Reader::new(aws_sdk_sts::Client::from_conf(builder.build()), Limits::default())
 }

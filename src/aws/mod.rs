@@ -30,3 +30,4 @@ pub mod sessions;
 pub(crate) mod simulated;
 pub mod sts;
 pub mod tags;
+pub mod token;

@@ -11,7 +11,8 @@ use crate::state::file::RoleUsed;
 use aws_config::identity::IdentityCache;
 use aws_config::sts::AssumeRoleProvider;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
 use aws_sdk_ec2::operation::describe_availability_zones::builders::DescribeAvailabilityZonesInputBuilder;
 use aws_sdk_sts::operation::get_caller_identity::builders::GetCallerIdentityInputBuilder;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
@@ -38,6 +39,8 @@ pub struct Options {
     pub accounts: BTreeMap<String, AccountSettings>,
     /// Argo CD, when a server is configured.
     pub argocd: Option<(crate::argocd::Reader, crate::argocd::Writer)>,
+    /// Whether somebody waits for every call: what does not answer is given up soon.
+    pub impatient: bool,
 }
 
 /// Who STS says we are.
@@ -97,7 +100,7 @@ impl Sessions {
     pub async fn new(options: Options) -> Self {
         let base = aws_config::defaults(BehaviorVersion::latest())
             .http_client(options.connector.clone().unwrap_or_else(clients::http))
-            .retry_config(clients::read_retry())
+            .retry_config(if options.impatient { clients::identity_retry() } else { clients::read_retry() })
             .timeout_config(clients::read_timeouts())
             .load()
             .await;
@@ -208,7 +211,8 @@ impl Sessions {
         Ok(Arc::clone(session))
     }
 
-    async fn assume(&self, key: &SessionKey, account: &str) -> Result<Arc<Session>, SessionError> {
+    /// The configuration of a role. Nothing is called before somebody asks for its credentials.
+    async fn of_role(&self, key: &SessionKey) -> SdkConfig {
         let region = Region::new(key.sts_region.clone());
         let mut provider = AssumeRoleProvider::builder(&key.role.arn).session_name(&key.name).region(region.clone());
         if let Some(external_id) = &key.role.external_id {
@@ -218,7 +222,43 @@ impl Sessions {
             provider = provider.session_length(duration);
         }
         let provider = SharedCredentialsProvider::new(provider.configure(&self.base).build().await);
-        let config = self.base.to_builder().region(region).credentials_provider(provider).build();
+        self.base.to_builder().region(region).credentials_provider(provider).build()
+    }
+
+    /// The credentials of a role, or those of the standard chain, and the configuration that they belong to. Who they are
+    /// is not asked: a role's ARN names its account.
+    pub(super) async fn credentials(
+        &self,
+        role: Option<&RoleUsed>,
+        instance: &str,
+    ) -> Result<(SdkConfig, Credentials), SessionError> {
+        let account = role.and_then(|role| arn::RoleArn::parse(&role.arn)).map(|role| role.account).unwrap_or_default();
+        let key = role.map(|role| self.session_key(role, self.options.accounts.get(account), instance));
+        let config = match &key {
+            Some(key) => self.of_role(key).await,
+            None => self.sts_base(),
+        };
+        let reason = match provide(&config).await {
+            Ok(credentials) => return Ok((config, credentials)),
+            Err(reason) => reason,
+        };
+        // Asking who we are fails for the same reason, and there are words for that.
+        match &key {
+            Some(key) => drop(self.session(key, account).await?),
+            None => drop(self.caller().await?),
+        }
+        Err(SessionError::Call(CallError {
+            service: "sts",
+            operation: "credentials",
+            class: super::error::ErrorClass::Credentials,
+            code: "NoCredentials".to_owned(),
+            message: format!("the AWS credentials could not be loaded: {reason}"),
+            request_id: None,
+        }))
+    }
+
+    async fn assume(&self, key: &SessionKey, account: &str) -> Result<Arc<Session>, SessionError> {
+        let config = self.of_role(key).await;
         match identity(&config).await {
             Ok(caller) => {
                 tracing::info!(role = key.role.arn, session = key.name, sts_region = key.sts_region, "assumed");
@@ -258,6 +298,15 @@ impl Sessions {
     fn limits(&self, account: &str, region: &str) -> Limits {
         let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
         limits.entry((account.to_owned(), region.to_owned())).or_default().clone()
+    }
+}
+
+/// The credentials of a configuration.
+async fn provide(config: &SdkConfig) -> Result<Credentials, String> {
+    let provider = config.credentials_provider().ok_or("there is nothing to load them from")?;
+    match tokio::time::timeout(LOADING, provider.provide_credentials()).await {
+        Ok(answer) => answer.map_err(|error| super::error::text(&error)),
+        Err(_) => Err(format!("that took longer than {} s", LOADING.as_secs())),
     }
 }
 

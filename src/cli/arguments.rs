@@ -1,6 +1,9 @@
 //! The command line: clap's types. The doc comments are the help text.
 #![expect(clippy::doc_markdown, reason = "help text shows backticks as they are")]
 
+mod access;
+
+pub use access::{Completion, Kubeconfig, Man, Token};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -44,9 +47,17 @@ pub enum Command {
     Status(Status),
     /// Show the resources of instances, their order and what they need of each other, without any call
     Graph(Graph),
+    /// Let kubectl reach a recorded cluster: writes into a kubeconfig
+    Kubeconfig(Kubeconfig),
+    /// Print a token for a cluster's Kubernetes API; kubectl calls this
+    Token(Token),
     /// Show the settings
     #[command(subcommand)]
     Config(Config),
+    /// Print a script that makes a shell complete commands and options
+    Completion(Completion),
+    /// Print the manual page, or write one page a command into a folder
+    Man(Man),
     /// Show the version
     Version,
 }
@@ -62,9 +73,29 @@ impl Command {
             Self::Drift(_) => "drift",
             Self::Status(_) => "status",
             Self::Graph(_) => "graph",
+            Self::Kubeconfig(_) => "kubeconfig",
+            Self::Token(_) => "token",
             Self::Config(Config::Show) => "config show",
+            Self::Completion(_) => "completion",
+            Self::Man(_) => "man",
             Self::Version => "version",
         }
+    }
+
+    /// The forms that its results have.
+    pub fn forms(&self) -> &'static [OutputFormat] {
+        use OutputFormat::{Dot, Json, Markdown, Mermaid, Text};
+        match self {
+            Self::Plan(_) => &[Text, Json, Markdown],
+            Self::Graph(_) => &[Text, Json, Dot, Mermaid],
+            Self::Completion(_) | Self::Man(_) => &[Text],
+            _ => &[Text, Json],
+        }
+    }
+
+    /// Whether the settings file counts. kubectl starts `token` in any folder: what lies there must not matter.
+    pub fn reads_settings_file(&self) -> bool {
+        !matches!(self, Self::Token(_) | Self::Completion(_) | Self::Man(_))
     }
 
     /// Whether the machine output is one event a line instead of one object.
@@ -170,9 +201,6 @@ pub struct Graph {
     /// Documents.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Print a graph for Graphviz: `fleetctl graph --dot cluster.yaml | dot -Tsvg`
-    #[arg(long)]
-    pub dot: bool,
 }
 
 /// `config`.
@@ -229,6 +257,25 @@ pub enum OutputFormat {
     Text,
     /// For programs: one object, or one event a line for apply and destroy
     Json,
+    /// `graph` alone, for Graphviz: `fleetctl graph -o dot cluster.yaml | dot -Tsvg`
+    Dot,
+    /// `graph` alone, for Mermaid, as GitHub draws it
+    Mermaid,
+    /// `plan` alone, for a comment on a pull request
+    Markdown,
+}
+
+impl OutputFormat {
+    /// As it is typed.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Dot => "dot",
+            Self::Mermaid => "mermaid",
+            Self::Markdown => "markdown",
+        }
+    }
 }
 
 /// Which Argo CD clusters are registered with.
@@ -316,17 +363,21 @@ mod tests {
         Usage: fleetctl [OPTIONS] <COMMAND>
 
         Commands:
-          validate  Check documents and graph definitions, without credentials and without any call
-          plan      Show what apply would change, and change nothing
-          apply     Make AWS what the documents say
-          destroy   Remove everything that an instance has made
-          drift     Show what was changed past fleetctl, and change nothing
-          status    Show what is recorded, without any call
-          graph     Show the resources of instances, their order and what they need of each other, without
-                    any call
-          config    Show the settings
-          version   Show the version
-          help      Print this message or the help of the given subcommand(s)
+          validate    Check documents and graph definitions, without credentials and without any call
+          plan        Show what apply would change, and change nothing
+          apply       Make AWS what the documents say
+          destroy     Remove everything that an instance has made
+          drift       Show what was changed past fleetctl, and change nothing
+          status      Show what is recorded, without any call
+          graph       Show the resources of instances, their order and what they need of each other, without
+                      any call
+          kubeconfig  Let kubectl reach a recorded cluster: writes into a kubeconfig
+          token       Print a token for a cluster's Kubernetes API; kubectl calls this
+          config      Show the settings
+          completion  Print a script that makes a shell complete commands and options
+          man         Print the manual page, or write one page a command into a folder
+          version     Show the version
+          help        Print this message or the help of the given subcommand(s)
 
         Options:
           -h, --help
@@ -347,8 +398,11 @@ mod tests {
                   Form of the results; otherwise text [env: FLEETCTL_OUTPUT]
 
                   Possible values:
-                  - text: For people
-                  - json: For programs: one object, or one event a line for apply and destroy
+                  - text:     For people
+                  - json:     For programs: one object, or one event a line for apply and destroy
+                  - dot:      `graph` alone, for Graphviz: `fleetctl graph -o dot cluster.yaml | dot -Tsvg`
+                  - mermaid:  `graph` alone, for Mermaid, as GitHub draws it
+                  - markdown: `plan` alone, for a comment on a pull request
 
           -y, --yes
                   Do not ask before apply and destroy [env: FLEETCTL_YES]
@@ -550,9 +604,6 @@ mod tests {
         Options:
           -f, --file <FILE>
                   The same as FILE; may be repeated
-
-              --dot
-                  Print a graph for Graphviz: `fleetctl graph --dot cluster.yaml | dot -Tsvg`
 
           -h, --help
                   Print help (see a summary with '-h')

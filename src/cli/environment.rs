@@ -27,7 +27,7 @@ variables! {
     CONFIG = "FLEETCTL_CONFIG", "The settings file: `--config`.";
     GRAPHS = "FLEETCTL_GRAPHS", "Folder with graph definitions: `--graphs`.";
     STATE = "FLEETCTL_STATE", "Folder with state: `--state`.";
-    OUTPUT = "FLEETCTL_OUTPUT", "`text` or `json`: `--output`.";
+    OUTPUT = "FLEETCTL_OUTPUT", "`text`, `json`, …: `--output`.";
     YES = "FLEETCTL_YES", "`true` answers the question of apply and destroy: `--yes`.";
     PARALLELISM = "FLEETCTL_PARALLELISM", "Most steps at one time: `--parallelism`.";
     QUIET = "FLEETCTL_QUIET", "`true` leaves out progress: `--quiet`.";
@@ -41,6 +41,10 @@ variables! {
     USER = "USER", "Who takes the lock of a state.";
     LOGNAME = "LOGNAME", "Who takes the lock of a state, where `USER` is not set.";
     HOSTNAME = "HOSTNAME", "Where the lock of a state is taken from, where the system does not tell.";
+    HOME = "HOME", "Where kubectl's configuration is looked for: `~/.kube/config`.";
+    PATH = "PATH", "Whether `fleetctl` is found there decides what `fleetctl kubeconfig` writes.";
+    KUBECONFIG = "KUBECONFIG", "kubectl's configuration files: `fleetctl kubeconfig` writes where kubectl would.";
+    KUBERNETES_EXEC_INFO = "KUBERNETES_EXEC_INFO", "What kubectl tells `fleetctl token`.";
     ARGOCD_SERVER = "ARGOCD_SERVER", "Argo CD's server, `host[:port]`.";
     ARGOCD_AUTH_TOKEN = "ARGOCD_AUTH_TOKEN", "Argo CD's token. Never shown.";
     ARGOCD_OPTS = "ARGOCD_OPTS", "Options as for Argo CD's own command line: `--plaintext`, `--insecure`, ….";
@@ -64,8 +68,12 @@ impl Environment {
         let mut values = BTreeMap::new();
         for variable in ALL {
             let Some(value) = std::env::var_os(variable.name) else { continue };
-            let value =
-                value.into_string().map_err(|_| CliError::Usage(format!("the value of {} is not UTF-8", variable.name)))?;
+            let value = match value.into_string() {
+                Ok(value) => value,
+                // Folders that cannot be named in text are passed over where one is searched for.
+                Err(value) if variable.name == PATH => value.to_string_lossy().into_owned(),
+                Err(_) => return Err(CliError::Usage(format!("the value of {} is not UTF-8", variable.name))),
+            };
             values.insert(variable.name.to_owned(), value);
         }
         Ok(Self(values))

@@ -17,6 +17,12 @@ pub enum CliError {
     /// The documents or definitions are not right.
     #[error("{}", count(.0, "the documents"))]
     Documents(Vec<Diagnostic>),
+    /// The kubeconfig is not right.
+    #[error("{}; it was left as it is", count(.0, "the kubeconfig"))]
+    Kubeconfig(Vec<Diagnostic>),
+    /// What was asked for is not there yet.
+    #[error("{0}")]
+    NotReady(String),
     /// A question would have to be asked, and nobody is there to answer.
     #[error("{0}")]
     NeedsConfirmation(String),
@@ -46,7 +52,8 @@ impl CliError {
     /// The exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Settings(_) | Self::Documents(_) | Self::NeedsConfirmation(_) => 4,
+            Self::Usage(_) | Self::Settings(_) | Self::Documents(_) | Self::Kubeconfig(_) | Self::NeedsConfirmation(_) => 4,
+            Self::NotReady(_) => 3,
             Self::Declined(_) | Self::Output(_) => 1,
             Self::Interrupted(_) => INTERRUPTED,
             Self::Engine { error, .. } => error.exit_code(),
@@ -60,6 +67,8 @@ impl CliError {
             Self::Usage(_) => "usage",
             Self::Settings(_) => "settings",
             Self::Documents(_) => "documents",
+            Self::Kubeconfig(_) => "kubeconfig",
+            Self::NotReady(_) => "not-ready",
             Self::NeedsConfirmation(_) => "needs-confirmation",
             Self::Declined(_) => "declined",
             Self::Output(_) => "output",
@@ -74,7 +83,9 @@ impl CliError {
     /// The diagnostics in it.
     pub fn diagnostics(&self) -> Vec<&Diagnostic> {
         match self {
-            Self::Settings(diagnostics) | Self::Documents(diagnostics) => diagnostics.iter().collect(),
+            Self::Settings(diagnostics) | Self::Documents(diagnostics) | Self::Kubeconfig(diagnostics) => {
+                diagnostics.iter().collect()
+            }
             Self::Engine { error, .. } => match &**error {
                 EngineError::Documents(diagnostics) => diagnostics.iter().collect(),
                 _ => Vec::new(),

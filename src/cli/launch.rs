@@ -21,10 +21,7 @@ pub fn store(context: &Context) -> Arc<dyn Store> {
 
 /// An engine that can reach AWS and Argo CD. Calls nothing yet.
 pub async fn engine(context: &Context, events: Events) -> Result<Engine, CliError> {
-    let empty = context.environment.empty_endpoints();
-    if !empty.is_empty() {
-        return Err(CliError::Usage(format!("{} is set to nothing: unset it, or give it an address", empty.join(", "))));
-    }
+    check_endpoints(&context.environment)?;
     let argocd = argocd(&context.settings, &context.environment)?;
     let options = Options { accounts: context.settings.accounts(), argocd: clients(&argocd)?, ..Options::default() };
     let sessions = Sessions::new(options).await;
@@ -32,6 +29,15 @@ pub async fn engine(context: &Context, events: Events) -> Result<Engine, CliErro
     // A profile may name a region too.
     settings.region = settings.region.or_else(|| sessions.region().map(ToOwned::to_owned));
     Ok(Engine::new(Arc::new(sessions), store(context), settings, events))
+}
+
+/// Refuses endpoints that are set to nothing.
+pub fn check_endpoints(environment: &Environment) -> Result<(), CliError> {
+    let empty = environment.empty_endpoints();
+    if empty.is_empty() {
+        return Ok(());
+    }
+    Err(CliError::Usage(format!("{} is set to nothing: unset it, or give it an address", empty.join(", "))))
 }
 
 /// An engine for what is recorded. It can reach nothing.

@@ -16,17 +16,22 @@ pub mod diagnostics;
 pub mod environment;
 pub mod error;
 pub mod fit;
+mod forms;
 pub mod json;
 mod json_drift;
+mod kubeconfig;
 pub mod launch;
+mod line_diff;
 pub mod load;
 pub mod logging;
 pub mod printer;
 pub mod progress;
 pub mod project;
 mod render_checks;
+pub mod render_drawing;
 mod render_drift;
 pub mod render_graph;
+pub mod render_markdown;
 pub mod render_plan;
 mod render_plan_fields;
 pub mod render_report;
@@ -90,12 +95,13 @@ fn run(arguments: &[OsString], environment: &Environment, printer: &Printer) -> 
         Err(error) => return (unparsed(&error, arguments, &printer), printer),
     };
     let command = &parsed.command;
-    let settings = match Settings::load(&parsed.common, environment) {
+    let settings = match Settings::of_command(&parsed, environment) {
         Ok(settings) => settings,
         Err(error) => return (report(&printer, Some(command), &error), printer),
     };
     let printer = printer.with(settings.printer(environment));
     let started = logging::start(settings.verbosity.value, printer.settings().color_error, environment);
+    let fits = forms::check(&settings.output, command);
     let context = |signals: Signals| Context {
         settings,
         environment: environment.clone(),
@@ -103,7 +109,8 @@ fn run(arguments: &[OsString], environment: &Environment, printer: &Printer) -> 
         signals,
         command_line: CommandLine::of(arguments),
     };
-    let outcome = started.and_then(|()| in_runtime(|signals| async { commands::run(&context(signals), command).await }));
+    let outcome =
+        started.and(fits).and_then(|()| in_runtime(|signals| async { commands::run(&context(signals), command).await }));
     printer.close_screen();
     let code = outcome.unwrap_or_else(|error| report(&printer, Some(command), &error));
     (code, printer)

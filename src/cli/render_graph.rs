@@ -1,53 +1,64 @@
-//! The graph of instances: for programs, for people, and for Graphviz.
+//! The graph of instances: for programs and for people. [`super::render_drawing`] draws it.
 
 use super::style::{Look, Style, clean, plural};
 use crate::engine::work::Work;
 use crate::graph::evaluation::Included;
-use crate::graph::expansion::{Edge, GATE, Graph, NodeIndex, REGISTRATION_LAST};
+use crate::graph::expansion::{Edge, GATE, Graph, GraphNode, NodeIndex, NodeRole, REGISTRATION_LAST};
 use indexmap::IndexMap;
 use serde::Serialize;
-use std::fmt::Write;
 
 /// The graphs of all instances put together.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GraphJson {
-    nodes: Vec<NodeJson>,
-    edges: Vec<EdgeJson>,
+    pub(super) nodes: Vec<NodeJson>,
+    pub(super) edges: Vec<EdgeJson>,
     /// Addresses in an order that respects all edges.
-    order: Vec<String>,
+    pub(super) order: Vec<String>,
     /// Addresses in waves: a wave is deleted when the one before it is gone.
-    delete_waves: Vec<Vec<String>>,
+    pub(super) delete_waves: Vec<Vec<String>>,
+    /// Address and kind of every instance, nested ones too, each after the one that it belongs to.
+    #[serde(skip)]
+    pub(super) instances: Vec<(String, String)>,
 }
 
 /// A resource.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct NodeJson {
-    address: String,
-    kind: String,
-    api_version: String,
+pub(super) struct NodeJson {
+    pub(super) address: String,
+    pub(super) kind: String,
+    pub(super) api_version: String,
     /// Null where only the caller's identity would tell.
-    account: Option<String>,
-    region: Option<String>,
+    pub(super) account: Option<String>,
+    pub(super) region: Option<String>,
     /// Null where it is not known before something has been made.
-    included: Option<bool>,
+    pub(super) included: Option<bool>,
     /// Why it is not included, or what that waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    delete_wave: Option<usize>,
+    pub(super) reason: Option<String>,
+    pub(super) delete_wave: Option<usize>,
 }
 
 /// `from` needs something of `to`.
 #[derive(Debug, Serialize)]
-struct EdgeJson {
-    from: String,
-    to: String,
-    expression: String,
-    implied: bool,
+pub(super) struct EdgeJson {
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) expression: String,
+    pub(super) implied: bool,
     /// It follows from others, and is for people who want to see everything.
     #[serde(skip)]
-    follows: bool,
+    pub(super) follows: bool,
+}
+
+/// All that one resource needs of another, for people.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Link<'a> {
+    pub(super) to: &'a str,
+    /// The expressions; what implies the link where there are none.
+    pub(super) reasons: Vec<&'a str>,
+    pub(super) implied: bool,
 }
 
 impl GraphJson {
@@ -64,6 +75,9 @@ impl GraphJson {
         let graph = &work.graph;
         let address = |index: NodeIndex| graph.node(index).address.to_string();
         self.nodes.extend(graph.resources().map(|(index, _)| node(work, index)));
+        let is_instance = |node: &&GraphNode| matches!(node.role, NodeRole::Instance { .. });
+        let instances = graph.nodes.iter().filter(is_instance);
+        self.instances.extend(instances.map(|node| (node.address.to_string(), node.kind.clone())));
         self.edges.extend(graph.edges.iter().map(|edge| EdgeJson {
             from: address(edge.from),
             to: address(edge.to),
@@ -79,7 +93,7 @@ impl GraphJson {
     }
 
     /// Whether a resource may come to be.
-    fn is_shown(&self, address: &str) -> bool {
+    pub(super) fn is_shown(&self, address: &str) -> bool {
         self.node(address).is_some_and(|node| node.included != Some(false))
     }
 
@@ -149,6 +163,15 @@ pub fn render(graph: &GraphJson, style: Style, verbosity: u8) -> String {
 
 /// What a resource needs of others that may come to be: one text for each of them.
 fn needs(graph: &GraphJson, address: &str, verbosity: u8) -> Vec<String> {
+    let text = |link: Link<'_>| {
+        let implied = if link.implied { "  (implied)" } else { "" };
+        format!("{}  {}{implied}", link.to, link.reasons.join(", "))
+    };
+    links(graph, address, verbosity).into_iter().map(text).collect()
+}
+
+/// What a resource needs of others that may come to be. `verbosity` 1 adds what follows from others.
+pub(super) fn links<'a>(graph: &'a GraphJson, address: &str, verbosity: u8) -> Vec<Link<'a>> {
     if !graph.is_shown(address) {
         return Vec::new();
     }
@@ -157,16 +180,16 @@ fn needs(graph: &GraphJson, address: &str, verbosity: u8) -> Vec<String> {
     for edge in graph.edges.iter().filter(is_wanted) {
         by_target.entry(edge.to.as_str()).or_default().push(edge);
     }
-    by_target.into_iter().map(|(to, edges)| format!("{to}  {}", reasons(&edges))).collect()
+    by_target.into_iter().map(|(to, edges)| link(to, &edges)).collect()
 }
 
-/// The expressions of the edges between two resources. Implied ones are said where there are no others.
-fn reasons(edges: &[&EdgeJson]) -> String {
+/// The edges between two resources as one. Implied ones are said where there are no others.
+fn link<'a>(to: &'a str, edges: &[&'a EdgeJson]) -> Link<'a> {
     let implied = edges.iter().all(|edge| edge.implied);
-    let mut texts: Vec<&str> = edges.iter().filter(|edge| edge.implied == implied).map(|edge| edge.expression.trim()).collect();
-    texts.sort_unstable();
-    texts.dedup();
-    format!("{}{}", texts.join(", "), if implied { "  (implied)" } else { "" })
+    let mut reasons: Vec<_> = edges.iter().filter(|edge| edge.implied == implied).map(|edge| edge.expression.trim()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    Link { to, reasons, implied }
 }
 
 fn remark(node: &NodeJson) -> String {
@@ -176,30 +199,6 @@ fn remark(node: &NodeJson) -> String {
         Some(false) => format!("  not included: {}", clean(reason)),
         None => format!("  perhaps: {}", clean(reason)),
     }
-}
-
-/// The graph for Graphviz. Arrows point from what needs to what is needed; implied ones are dashed.
-pub fn render_dot(graph: &GraphJson) -> String {
-    let mut text = String::from("digraph fleetctl {\n  rankdir = BT;\n  node [shape = box];\n");
-    for node in graph.nodes.iter().filter(|node| node.included != Some(false)) {
-        let label = format!("{}\\n{}", escape(&node.kind), escape(&node.address));
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "  \"{}\" [label = \"{label}\"];", escape(&node.address));
-    }
-    let mut drawn: Vec<(&str, &str)> = Vec::new();
-    for edge in &graph.edges {
-        if drawn.contains(&(&edge.from, &edge.to)) || !graph.is_shown(&edge.from) || !graph.is_shown(&edge.to) {
-            continue;
-        }
-        drawn.push((&edge.from, &edge.to));
-        let style = if edge.implied { " [style = dashed]" } else { "" };
-        let _ = writeln!(text, "  \"{}\" -> \"{}\"{style};", escape(&edge.from), escape(&edge.to));
-    }
-    text + "}\n"
-}
-
-fn escape(text: &str) -> String {
-    clean(text).replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 #[cfg(test)]
@@ -243,6 +242,7 @@ mod tests {
             ],
             order: ["V/x/vpc", "V/x/peer", "V/x/subnet", "V/x/nat"].map(Into::into).into(),
             delete_waves: vec![vec!["V/x/subnet".into(), "V/x/nat".into()], vec!["V/x/vpc".into(), "V/x/peer".into()]],
+            instances: vec![("V/x".into(), "V".into())],
         }
     }
 
@@ -267,22 +267,6 @@ mod tests {
     fn what_follows_is_for_those_who_ask() {
         let text = render(&graph(), Style::new(false), 1);
         assert!(text.contains("needs V/x/vpc  ${vpc.status.vpcID}, net (readyWhen)"), "{text}");
-    }
-
-    #[test]
-    fn graphviz_gets_what_is_included() {
-        insta::assert_snapshot!(render_dot(&graph()), @r#"
-        digraph fleetctl {
-          rankdir = BT;
-          node [shape = box];
-          "V/x/vpc" [label = "VPC\nV/x/vpc"];
-          "V/x/subnet" [label = "Subnet\nV/x/subnet"];
-          "V/x/nat" [label = "NATGateway\nV/x/nat"];
-          "V/x/subnet" -> "V/x/vpc";
-          "V/x/nat" -> "V/x/subnet";
-          "V/x/nat" -> "V/x/vpc" [style = dashed];
-        }
-        "#);
     }
 
     #[test]

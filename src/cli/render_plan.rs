@@ -1,9 +1,10 @@
 //! A plan as text.
 
+use super::json::add;
 use super::render_checks;
 use super::render_plan_fields;
 use super::style::{Look, Style, clean, plural};
-use crate::engine::plan::{Action, Change, FieldDifference, Header, Plan, Target};
+use crate::engine::plan::{Action, Change, FieldDifference, Header, Plan, Summary, Target};
 use crate::state::file::DefinitionsUsed;
 use serde_json::Value;
 
@@ -132,12 +133,12 @@ fn distinct(difference: &FieldDifference, after: String) -> (String, String) {
 }
 
 /// An expression as it stands in a document.
-fn braced(expression: &str) -> String {
+pub(super) fn braced(expression: &str) -> String {
     if expression.contains("${") { expression.to_owned() } else { format!("${{{expression}}}") }
 }
 
 /// JSON; control characters are escaped by it. Texts that hold JSON, such as policies, are shown as what they hold.
-fn value(value: &Value) -> String {
+pub(super) fn value(value: &Value) -> String {
     match value {
         Value::Null => "(nothing)".into(),
         Value::String(text) => document(text).as_ref().unwrap_or(value).to_string(),
@@ -146,7 +147,7 @@ fn value(value: &Value) -> String {
 }
 
 /// The mapping or list that a text holds.
-fn document(text: &str) -> Option<Value> {
+pub(super) fn document(text: &str) -> Option<Value> {
     let is_document = text.trim_start().starts_with(['{', '[']);
     serde_json::from_str(text).ok().filter(|_| is_document)
 }
@@ -179,15 +180,26 @@ fn warnings(warnings: &[String], style: Style, lines: &mut Vec<String>) {
 }
 
 /// `Plan: 22 to create, 1 unchanged.`, or `No changes.`
-fn summary(plan: &Plan) -> String {
-    let waiting = plan.changes.iter().filter(|change| change.action == Action::None && change.waits).count();
-    if !has_changes(plan) {
-        return match waiting {
+pub(super) fn summary(plan: &Plan) -> String {
+    if !has_changes(plan) && plan.refused_checks().next().is_none() {
+        return match waiting(plan) {
             0 => "No changes.".into(),
             waiting => format!("No changes; {} to wait for.", plural(waiting, "object")),
         };
     }
-    let summary = &plan.summary;
+    let refused = if plan.is_refused() { " Nothing at all is changed while something is refused." } else { "" };
+    format!("Plan: {}{}.{refused}", counts(&[plan]), not_reached(plan))
+}
+
+fn waiting(plan: &Plan) -> usize {
+    plan.changes.iter().filter(|change| change.action == Action::None && change.waits).count()
+}
+
+/// `22 to create, 1 unchanged`, of all these together.
+pub(super) fn counts(plans: &[&Plan]) -> String {
+    let summary = plans.iter().map(|plan| plan.summary).fold(Summary::default(), add);
+    let total = |count: fn(&Plan) -> usize| plans.iter().map(|plan| count(plan)).sum::<usize>();
+    let waiting = total(waiting);
     let counts = [
         (summary.create, "to create"),
         (summary.adopt, "to adopt"),
@@ -195,14 +207,13 @@ fn summary(plan: &Plan) -> String {
         (summary.replace, "to replace"),
         (summary.delete, "to delete"),
         (summary.refused, "refused"),
-        (plan.refused_checks().count(), "refused by checks"),
-        (plan.open_calls.len(), "to look up"),
+        (total(|plan| plan.refused_checks().count()), "refused by checks"),
+        (total(|plan| plan.open_calls.len()), "to look up"),
         (waiting, "to wait for"),
         (summary.none.saturating_sub(waiting), "unchanged"),
     ];
     let counted = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
-    let refused = if summary.refused > 0 { " Nothing at all is changed while something is refused." } else { "" };
-    format!("Plan: {}{}.{refused}", counted.collect::<Vec<_>>().join(", "), not_reached(plan))
+    counted.collect::<Vec<_>>().join(", ")
 }
 
 /// `; 1 of them will not be reached: no Argo CD server is configured`.

@@ -2,7 +2,7 @@
 
 pub mod file;
 
-use super::arguments::{ArgoCdKind, ColorChoice, Common, OutputFormat};
+use super::arguments::{ArgoCdKind, Arguments, ColorChoice, Common, OutputFormat};
 use super::environment::{self, Environment};
 use super::error::CliError;
 use super::printer::PrinterSettings;
@@ -87,6 +87,15 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Those of a command line; the settings file counts where the command reads it.
+    pub fn of_command(arguments: &Arguments, environment: &Environment) -> Result<Self, CliError> {
+        if arguments.command.reads_settings_file() {
+            return Self::load(&arguments.common, environment);
+        }
+        let none = Setting { value: None, origin: Origin::Default };
+        Self::resolve(&arguments.common, environment, none, SettingsFile::default())
+    }
+
     /// Finds the settings file and puts everything together.
     pub fn load(flags: &Common, environment: &Environment) -> Result<Self, CliError> {
         let config = config_path(flags, environment);
@@ -325,7 +334,7 @@ mod tests {
             problem("FLEETCTL_VISIBILITY_WINDOW", "-1"),
         ];
         insta::assert_snapshot!(lines.join("\n"), @"
-        FLEETCTL_OUTPUT is one of `text`, `json`, not `xml`
+        FLEETCTL_OUTPUT is one of `text`, `json`, `dot`, `mermaid`, `markdown`, not `xml`
         FLEETCTL_YES is `true` or `false`, not `maybe`
         FLEETCTL_PARALLELISM is a number from 1 to 1000, not `many`
         FLEETCTL_VISIBILITY_WINDOW is a number of seconds, or a time like `90s`, `15m`, `1h`, not `-1`

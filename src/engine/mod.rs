@@ -8,6 +8,7 @@
 pub mod api;
 mod apply;
 mod clouds;
+pub mod clusters;
 mod context;
 mod destroy;
 mod drain;

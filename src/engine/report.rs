@@ -179,6 +179,11 @@ impl EngineError {
         }
     }
 
+    /// Why there are no credentials, or that they are not accepted.
+    pub fn of_caller(error: crate::aws::error::CallError) -> Self {
+        super::clouds::caller_error(error)
+    }
+
     /// The exit code of DESIGN section 8.
     pub fn exit_code(&self) -> u8 {
         match self {

@@ -12,6 +12,7 @@ from localstack.services.edge import ROUTER
 
 from . import accounts, inventory, target
 from .calls import CALLS
+from .eks.certificates import server_certificate
 from .faults import FAULTS, Rule
 from .settings import SETTINGS
 from .world import CLOCK
@@ -27,6 +28,7 @@ def install() -> None:
     _serve("accounts", _accounts, "POST")
     _serve("inventory", _inventory, "GET")
     _serve("target", _target, "GET")
+    _serve("certificate", _certificate, "GET")
 
 
 def _serve(name: str, endpoint: Endpoint, *methods: str) -> None:
@@ -85,3 +87,8 @@ def _inventory(request: Request) -> Any:
 
 def _target(request: Request) -> Any:
     return target.by_endpoint(request.args["endpoint"])
+
+
+def _certificate(request: Request) -> Any:
+    found = target.by_endpoint(request.args["endpoint"])
+    return server_certificate(found["certificateAuthority"]) if found else None

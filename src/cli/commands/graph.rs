@@ -1,12 +1,13 @@
 //! `fleetctl graph`.
 
-use crate::cli::arguments::Graph;
+use crate::cli::arguments::{Graph, OutputFormat};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::json::Versioned;
 use crate::cli::launch::offline_settings;
 use crate::cli::project::Project;
-use crate::cli::render_graph::{GraphJson, render, render_dot};
+use crate::cli::render_drawing::{dot, mermaid};
+use crate::cli::render_graph::{GraphJson, render};
 use crate::engine::api::work_offline;
 
 /// Prints the resources of instances, their order and their edges.
@@ -14,12 +15,13 @@ pub(super) async fn run(context: &Context, arguments: &Graph) -> Result<u8, CliE
     let project = Project::load(&context.settings, &arguments.inputs).await?;
     let works = work_offline(&project.documents, &project.definitions, &project.used, &offline_settings(context))?;
     let graph = GraphJson::of(&works);
-    if context.printer.is_json() {
-        context.printer.json(&Versioned::new(graph));
-    } else if arguments.dot {
-        context.printer.result(&render_dot(&graph));
-    } else {
-        context.printer.result(&render(&graph, context.printer.style(), context.printer.settings().verbosity));
+    let printer = &context.printer;
+    let settings = printer.settings();
+    match settings.format {
+        OutputFormat::Json => printer.json(&Versioned::new(graph)),
+        OutputFormat::Dot => printer.result(&dot(&graph, settings.verbosity)),
+        OutputFormat::Mermaid => printer.result(&mermaid(&graph, settings.verbosity)),
+        OutputFormat::Text | OutputFormat::Markdown => printer.result(&render(&graph, printer.style(), settings.verbosity)),
     }
     Ok(0)
 }

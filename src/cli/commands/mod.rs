@@ -1,12 +1,16 @@
 //! The commands, one file each. Each gets its settings resolved, prints its results and returns its exit code.
 
 mod apply;
+mod completion;
 mod config_show;
 mod destroy;
 mod drift;
 mod graph;
+mod kubeconfig;
+mod man;
 mod plan;
 mod status;
+mod token;
 mod validate;
 mod version;
 
@@ -24,6 +28,10 @@ pub async fn run(context: &Context, command: &Command) -> Result<u8, CliError> {
         Command::Drift(inputs) => drift::run(context, inputs).await,
         Command::Status(arguments) => status::run(context, arguments).await,
         Command::Graph(arguments) => graph::run(context, arguments).await,
+        Command::Kubeconfig(arguments) => kubeconfig::run(context, arguments).await,
+        Command::Token(arguments) => token::run(context, arguments).await,
+        Command::Completion(arguments) => Ok(completion::run(context, arguments)),
+        Command::Man(arguments) => man::run(context, arguments).await,
         Command::Config(Config::Show) => Ok(config_show::run(context)),
         Command::Version => Ok(version::run(context)),
     }

@@ -1,6 +1,6 @@
 //! `fleetctl plan`.
 
-use crate::cli::arguments::Plan;
+use crate::cli::arguments::{OutputFormat, Plan};
 use crate::cli::context::Context;
 use crate::cli::diagnostics;
 use crate::cli::error::{CliError, worst};
@@ -9,7 +9,7 @@ use crate::cli::printer::Printer;
 use crate::cli::progress::Progress;
 use crate::cli::project::Project;
 use crate::cli::written_plan::WrittenPlan;
-use crate::cli::{launch, print_error_text, render_plan};
+use crate::cli::{launch, print_error_text, render_markdown, render_plan};
 use crate::engine::events::{Event, Events};
 use crate::engine::plan;
 use futures::future::join_all;
@@ -68,7 +68,11 @@ fn show(context: &Context, plans: &[plan::Plan], errors: &[CliError]) {
         printer.json(&Versioned::new(Plans::of(&plans, errors)));
         return;
     }
-    for plan in plans {
+    if printer.settings().format == OutputFormat::Markdown {
+        let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        printer.result(&render_markdown::render(plans, &errors));
+    }
+    for plan in plans.iter().filter(|_| printer.settings().format == OutputFormat::Text) {
         printer.text(&render_plan::render(plan, printer.style(), printer.settings().verbosity));
     }
     for error in errors {

@@ -95,7 +95,12 @@ impl World {
 
     /// The command, as a user in the hub account would start it in the world's folder.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fleetctl"));
+        self.program(Path::new(env!("CARGO_BIN_EXE_fleetctl")), arguments)
+    }
+
+    /// Another program in the same surroundings.
+    pub(crate) fn program(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command
             .args(arguments)
             .current_dir(self.folder.path())
