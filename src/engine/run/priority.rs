@@ -84,8 +84,8 @@ mod tests {
         let seconds = [100, 2, 2, 600].map(Duration::from_secs);
         let paths = paths(&[0, 1, 2, 3].map(NodeIndex), &edges, |index| seconds[index.0]);
         let of = |index| paths[&NodeIndex(index)];
-        assert_eq!(of(3).wait, Duration::from_secs(600));
-        assert_eq!(of(2).create, Duration::from_secs(600) + CALL * 3);
+        assert_eq!(of(3).wait, Duration::from_mins(10));
+        assert_eq!(of(2).create, Duration::from_mins(10) + CALL * 3);
         assert_eq!(of(2).configure, Duration::from_secs(2) + CALL);
         assert_eq!(of(0).wait, Duration::from_secs(102) + CALL);
         assert_eq!(of(0).from(&Stage::Waiting), of(0).wait);
