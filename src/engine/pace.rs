@@ -149,7 +149,7 @@ mod tests {
     fn what_others_take_longer_than_is_looked_at_more_seldom() {
         let gateway = Pace { spare: Duration::from_mins(8), ..pace(100) };
         assert_eq!(gateway.pause(Duration::from_secs(10)), ASIDE);
-        assert_eq!(gateway.pause(Duration::from_secs(60)), Duration::from_secs(6));
+        assert_eq!(gateway.pause(Duration::from_mins(1)), Duration::from_secs(6));
         assert_eq!(pace(100).pause(Duration::from_secs(10)), SHORT);
     }
 

@@ -101,7 +101,7 @@ impl Node {
 
     /// What usually still has to be waited for from here on.
     pub(super) fn remaining(&self) -> Duration {
-        self.paths.from(&self.stage)
+        self.paths.after(&self.stage)
     }
 
     /// Begins the next step. The future owns everything it needs. `spare`: how much longer others usually take still.

@@ -21,7 +21,7 @@ pub(super) struct Paths {
 
 impl Paths {
     /// What usually still has to be waited for from a stage on; nothing if the resource goes no further.
-    pub(super) fn from(&self, stage: &Stage) -> Duration {
+    pub(super) fn after(&self, stage: &Stage) -> Duration {
         match stage {
             Stage::Doomed | Stage::Carried | Stage::Absent => self.create,
             Stage::Present | Stage::Busy => self.configure,
@@ -30,7 +30,7 @@ impl Paths {
         }
     }
 
-    fn from_step(&self, step: Step) -> Duration {
+    fn after_step(&self, step: Step) -> Duration {
         match step {
             Step::Create => self.create,
             Step::Configure => self.configure,
@@ -53,7 +53,7 @@ fn paths(order: &[NodeIndex], edges: &[Edge], usual: impl Fn(&NodeIndex) -> Dura
     for index in order.iter().rev() {
         let after = |production: Production| {
             let those = edges.iter().filter(|edge| edge.to == *index && edge.production == production);
-            let path = |edge: &Edge| paths.get(&edge.from).copied().unwrap_or_default().from_step(edge.step);
+            let path = |edge: &Edge| paths.get(&edge.from).copied().unwrap_or_default().after_step(edge.step);
             those.map(path).max().unwrap_or_default()
         };
         let wait = usual(index) + after(Production::Ready);
@@ -84,11 +84,11 @@ mod tests {
         let seconds = [100, 2, 2, 600].map(Duration::from_secs);
         let paths = paths(&[0, 1, 2, 3].map(NodeIndex), &edges, |index| seconds[index.0]);
         let of = |index| paths[&NodeIndex(index)];
-        assert_eq!(of(3).wait, Duration::from_secs(600));
-        assert_eq!(of(2).create, Duration::from_secs(600) + CALL * 3);
+        assert_eq!(of(3).wait, Duration::from_mins(10));
+        assert_eq!(of(2).create, Duration::from_mins(10) + CALL * 3);
         assert_eq!(of(2).configure, Duration::from_secs(2) + CALL);
         assert_eq!(of(0).wait, Duration::from_secs(102) + CALL);
-        assert_eq!(of(0).from(&Stage::Waiting), of(0).wait);
-        assert_eq!(of(0).from(&Stage::Ready), Duration::ZERO);
+        assert_eq!(of(0).after(&Stage::Waiting), of(0).wait);
+        assert_eq!(of(0).after(&Stage::Ready), Duration::ZERO);
     }
 }
