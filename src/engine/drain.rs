@@ -2,7 +2,7 @@
 //! before them, Argo CD lets go of them, and what they made in AWS (load balancers, volumes) stays behind.
 
 use super::context::{Context, Item, Trouble};
-use super::events::StepName;
+use super::events::{Event, StepName};
 use super::look::passes;
 use super::pace::Pace;
 use super::plan::{Applications, Change};
@@ -94,10 +94,20 @@ pub(super) async fn unconfirmed(doomed: &[Doomed], confirmed: &[String]) -> Vec<
 
 /// Switches everything off and waits until it is gone. What did not go, and whether the run was stopped.
 pub(super) async fn drain_all(context: &Context, doomed: &[Doomed], how: &Drain) -> (Vec<Failure>, bool) {
-    let drained = registrations(doomed).map(|one| async move { (one, drain_one(context, one, how).await) });
+    let drained = join_all(registrations(doomed).map(|one| async move { (one, drain_one(context, one, how).await) }));
+    tokio::pin!(drained);
+    let ended = tokio::select! {
+        ended = &mut drained => ended,
+        () = context.stop.wait() => {
+            // Ends the pauses between repeated calls too.
+            context.recorder.stop();
+            context.events.say(Event::Stopping);
+            drained.await
+        }
+    };
     let mut failed = Vec::new();
     let mut stopped = false;
-    for (one, result) in join_all(drained).await {
+    for (one, result) in ended {
         let Err(trouble) = result else { continue };
         let (address, kind) = (one.record.address.clone(), one.record.identity.kind.clone());
         match trouble.reason() {
