@@ -71,9 +71,6 @@ fn is_waiting(change: &Change) -> bool {
 fn top(plan: &Plan, room: &mut usize) -> String {
     let header = &plan.header;
     let mut parts = vec![format!("### {}\n\n{}\n\n", code(header.instance.as_str()), prose(&super::render_plan::summary(plan)))];
-    if plan.summary.refused > 0 {
-        parts.push(format!("**{} refused: apply will change nothing.**\n\n", plural(plan.summary.refused, "change")));
-    }
     parts.push(format!("- caller {}\n", code(&header.caller)));
     parts.push(listed(header.targets.iter().map(target), "target", room));
     if let Some((recorded, now)) = &header.definitions_changed {

@@ -43,9 +43,7 @@ fn a_comment_has_what_a_reviewer_needs() {
 
     ### <code>EksCluster/demo</code>
 
-    Plan: 1 to create, 1 to update, 1 to replace, 1 refused, 1 to look up, 1 unchanged.
-
-    **1 change refused: apply will change nothing.**
+    Plan: 1 to create, 1 to update, 1 to replace, 1 refused, 1 to look up, 1 unchanged. Nothing at all is changed while something is refused.
 
     - caller <code>arn:aws:sts::111111111111:assumed-role/deployer/me</code>
     - target <code>222222222222</code> <code>us-west-2</code> as <code>arn:aws:iam::222222222222:role/ack</code> (IAMRoleSelector demo)
@@ -117,6 +115,46 @@ fn nothing_to_do_is_short() {
     ");
 }
 
+#[test]
+fn what_the_checks_have_found_stands_above_the_table_the_worst_first() {
+    let finding = |severity, text: &str, way_out: Option<&str>| Finding {
+        severity,
+        address: Address("EksCluster/demo/eks/cluster".into()),
+        kind: "Cluster".into(),
+        account: "222222222222".into(),
+        region: "us-west-2".into(),
+        text: text.into(),
+        way_out: way_out.map(str::to_owned),
+    };
+    let mut plan = plan(vec![change(Action::Create, "eks/cluster", "Cluster")]);
+    plan.checks = vec![
+        finding(Severity::Note, "the quota is not known", None),
+        finding(Severity::Refused, "EKS has no Kubernetes 1.99", Some("give 1.35")),
+    ];
+    plan.warnings = vec!["the token ends soon".into()];
+    insta::assert_snapshot!(render(&[plan], &[]), @"
+    ## fleetctl plan: 1 to create, 1 refused by checks
+
+    ### <code>EksCluster/demo</code>
+
+    Plan: 1 to create, 1 refused by checks. Nothing at all is changed while something is refused.
+
+    - caller <code>arn:aws:sts::111111111111:assumed-role/deployer/me</code>
+    - target <code>222222222222</code> <code>us-west-2</code> as <code>arn:aws:iam::222222222222:role/ack</code> (IAMRoleSelector demo)
+
+    Checked before anything is changed:
+
+    - **refused** <code>EksCluster/demo/eks/cluster</code>: EKS has no Kubernetes 1.99 (give 1.35)
+    - note <code>EksCluster/demo/eks/cluster</code>: the quota is not known
+
+    - warning: the token ends soon
+
+    | | object | kind | id | why |
+    |---|---|---|---|---|
+    | create | <code>EksCluster/demo/eks/cluster</code> | Cluster |  |  |
+    ");
+}
+
 /// Values that try to end a cell, a fence, the fold and the element that they stand in.
 const HOSTILE: &str = "a|b</code></details><img src=x>\n```\n| x | y |\n@octocat #1 [z](https://example.com) \u{202e}";
 
@@ -176,7 +214,7 @@ fn a_comment_is_never_too_long_and_says_what_was_left_out() {
         (vec![large(Action::Create, 5000, 10)], " changes more,"),
         (many, "instances more, for which"),
         (vec![large(Action::Update, 1, 200_000)], "(200002 characters)"),
-        (vec![large(Action::Update, 3, 10), large(Action::Refused, 3000, 10)], "**3000 changes refused"),
+        (vec![large(Action::Update, 3, 10), large(Action::Refused, 3000, 10)], "Plan: 3000 refused."),
     ];
     for (plans, says) in cases {
         let text = render(&plans, &vec!["an error".into(); 50]);
