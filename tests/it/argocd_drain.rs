@@ -3,6 +3,7 @@
 use crate::argocd::address;
 use crate::support::World;
 use crate::support::world::Ended;
+use crate::support::world::upstream_graphs;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -126,10 +127,12 @@ fn an_argo_cd_that_cannot_be_asked_keeps_the_cluster() {
 #[test]
 fn a_registration_that_leaves_the_graph_says_what_it_leaves_behind() {
     let world = inhabited(&json!([{"name": "addon", "selector": {"enable_external_secrets": "true"}}]));
-    let shipped = crate::support::emulator::repository().join("graphs");
-    for file in ["vpc.yaml", "eks-cluster-basic.yaml", "eks-cluster.yaml"] {
-        let text = std::fs::read_to_string(shipped.join(file)).unwrap();
-        world.write(&format!("without/{file}"), &without_registration(&text));
+    let in_use = upstream_graphs().unwrap_or_else(|| crate::support::emulator::repository().join("graphs"));
+    for file in std::fs::read_dir(in_use).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        if name.ends_with(".yaml") {
+            world.write(&format!("without/{name}"), &without_registration(&std::fs::read_to_string(&file).unwrap()));
+        }
     }
     let address = address(&world);
     let graphs = world.folder.path().join("without");

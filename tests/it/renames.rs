@@ -4,7 +4,8 @@ use crate::support::World;
 use crate::support::emulator::repository;
 
 fn applied() -> World {
-    let world = World::new();
+    let mut world = World::new();
+    world.use_shipped_graphs();
     world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
     world.aws.forget();
     world.argocd.forget();

@@ -89,6 +89,11 @@ impl World {
         &self.token
     }
 
+    /// The definitions that ship, whatever other tests use.
+    pub(crate) fn use_shipped_graphs(&mut self) {
+        self.set("FLEETCTL_GRAPHS", repository().join("graphs").to_str().unwrap());
+    }
+
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.environment.push((name.to_owned(), value.to_owned()));
     }
@@ -116,11 +121,11 @@ impl World {
             .env("ARGOCD_AUTH_TOKEN", &self.token)
             .env("ARGOCD_OPTS", "--plaintext")
             .env("FLEETCTL_VISIBILITY_WINDOW", "4")
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
         if let Some(graphs) = upstream_graphs() {
             command.env("FLEETCTL_GRAPHS", graphs);
         }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 
