@@ -17,7 +17,7 @@ mod target;
 
 use self::secret::{ClusterArn, Wanted, is_registration};
 use super::catalog::{self, Facts};
-use super::kind::{Cloud, FieldChange, Kind, NotCarriedOut, Observed, Owner, Readers, StepError, Subject, Takeover, Typical};
+use super::kind::{Cloud, FieldChange, Kind, NotCarriedOut, Observed, Readers, StepError, Subject, Takeover, Typical};
 use super::recorder::Recorder;
 use super::schemas;
 use super::shared::{create, create_asking, only_known};
@@ -104,16 +104,6 @@ async fn read(readers: &Readers, subject: &Subject, record: &Record) -> Result<O
     seen(argocd, &clusters?, subject, record, target?.as_ref()).await
 }
 
-/// The same without the cluster, which tells of a registration that is not ours whether it may be taken over.
-async fn glance(readers: &Readers, subject: &Subject, record: &Record) -> Result<Option<Observed>, CallError> {
-    let argocd = listing::reader(readers.argocd.as_ref())?;
-    let glanced = seen(argocd, &argocd.list_clusters().await?, subject, record, None).await?;
-    match glanced {
-        Some(observed) if observed.owner(&subject.marks) == Owner::Nobody => read(readers, subject, record).await,
-        glanced => Ok(glanced),
-    }
-}
-
 /// The `server` that was wanted when the record was made.
 fn recorded_server(record: &Record) -> &str {
     record.applied["stringData"]["server"].as_str().unwrap_or(&record.id)
@@ -194,15 +184,6 @@ impl Kind for Registration {
         record: &'a Record,
     ) -> BoxFuture<'a, Result<Option<Observed>, CallError>> {
         Box::pin(read(readers, subject, record))
-    }
-
-    fn glance<'a>(
-        &'a self,
-        readers: &'a Readers,
-        subject: &'a Subject,
-        record: &'a Record,
-    ) -> BoxFuture<'a, Result<Option<Observed>, CallError>> {
-        Box::pin(glance(readers, subject, record))
     }
 
     fn create<'a>(
