@@ -2,8 +2,8 @@
 //!
 //! What a look costs is a call; what a late look costs is time. While the end is far the pause is a few per cent of the
 //! time already waited, so that a wait of any length is noticed after a few per cent of itself, whatever was expected of
-//! it; around the usual time the share is smaller. No pause is shorter than a second, unless the whole wait usually
-//! takes a few. What others will be waiting for longer anyway is looked at more seldom.
+//! it; around the usual time the share is smaller. No pause is shorter than about a second, unless the whole
+//! wait usually takes a few. What others will be waiting for longer anyway is looked at more seldom.
 //!
 //! Kinds of which one call tells of many objects are looked at in step: their looks fall on ticks of one clock, so that
 //! waits of the same pace share each call. All others get jitter, so that they spread.
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 const SHORTEST: Duration = Duration::from_millis(500);
-const SHORT: Duration = Duration::from_secs(1);
+const SHORT: Duration = Duration::from_millis(1200);
 const LONGEST: Duration = Duration::from_secs(30);
 const LONGEST_OVERDUE: Duration = Duration::from_secs(10);
 /// Nothing is there before this part of its usual time.
@@ -56,8 +56,8 @@ impl Pace {
 
     /// The pause before the next look, neither in step nor spread.
     fn pause(self, waited: Duration) -> Duration {
-        // A sixtieth of what usually takes a minute is a second.
-        let shortest = (self.usual / 60).clamp(SHORTEST, SHORT);
+        // What usually takes three quarters of a minute is looked at every second or so.
+        let shortest = (self.usual / 40).clamp(SHORTEST, SHORT);
         let share = if self.end_is_near(waited) { NEAR } else { SHARE };
         let longest = if waited < self.usual { LONGEST } else { LONGEST_OVERDUE };
         let pause = waited.mul_f64(share).clamp(shortest, longest);
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn the_end_is_looked_for_more_closely_than_the_way() {
         let cluster = pace(600);
-        assert_eq!(cluster.pause(Duration::from_secs(20)), SHORT);
+        assert_eq!(cluster.pause(Duration::from_secs(24)), SHORT);
         assert_eq!(cluster.pause(Duration::from_secs(400)), Duration::from_secs(20));
         assert_eq!(cluster.pause(Duration::from_secs(500)), Duration::from_secs(5));
         assert_eq!(cluster.pause(Duration::from_mins(30)), LONGEST_OVERDUE);
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn what_usually_takes_a_moment_is_looked_at_at_once() {
         assert_eq!(pace(2).pause(Duration::ZERO), SHORTEST);
-        assert_eq!(pace(45).pause(Duration::ZERO), Duration::from_millis(750));
+        assert_eq!(pace(45).pause(Duration::ZERO), Duration::from_millis(1125));
         assert_eq!(pace(600).pause(Duration::ZERO), SHORT);
     }
 
