@@ -93,9 +93,11 @@ impl World {
         self.environment.push((name.to_owned(), value.to_owned()));
     }
 
-    /// The command, as a user in the hub account would start it in the world's folder.
+    /// The command, as a user in the hub account would start it in the world's folder. `FLEETCTL_TEST_PROGRAM` names
+    /// another build.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fleetctl"));
+        let built = env!("CARGO_BIN_EXE_fleetctl").into();
+        let mut command = Command::new(std::env::var_os("FLEETCTL_TEST_PROGRAM").unwrap_or(built));
         command
             .args(arguments)
             .current_dir(self.folder.path())
