@@ -98,9 +98,11 @@ impl World {
         self.environment.push((name.to_owned(), value.to_owned()));
     }
 
-    /// The command, as a user in the hub account would start it in the world's folder.
+    /// The command, as a user in the hub account would start it in the world's folder. `FLEETCTL_TEST_PROGRAM` names
+    /// another build.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        self.program(Path::new(env!("CARGO_BIN_EXE_fleetctl")), arguments)
+        let built = env!("CARGO_BIN_EXE_fleetctl").into();
+        self.program(Path::new(&std::env::var_os("FLEETCTL_TEST_PROGRAM").unwrap_or(built)), arguments)
     }
 
     /// Another program in the same surroundings.
