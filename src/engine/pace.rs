@@ -56,8 +56,8 @@ impl Pace {
 
     /// The pause before the next look, neither in step nor spread.
     fn pause(self, waited: Duration) -> Duration {
-        // What usually takes three quarters of a minute is looked at every second or so.
-        let shortest = (self.usual / 40).clamp(SHORTEST, SHORT);
+        // What usually takes ten seconds or more is looked at every second or so, however well its time is known.
+        let shortest = (self.usual / 10).clamp(SHORTEST, SHORT);
         let share = if self.end_is_near(waited) { NEAR } else { SHARE };
         let longest = if waited < self.usual { LONGEST } else { LONGEST_OVERDUE };
         let pause = waited.mul_f64(share).clamp(shortest, longest);
@@ -130,6 +130,15 @@ mod tests {
     }
 
     #[test]
+    fn a_known_time_does_not_cost_more_looks_than_an_unknown_one() {
+        for (known, typical) in [(20, 600), (10, 46)] {
+            let length = Duration::from_secs(known);
+            let (looks_known, looks_typical) = (looks(pace(known), length).0, looks(pace(typical), length).0);
+            assert!(looks_known <= looks_typical + 2, "{known}: {looks_known}, {looks_typical}");
+        }
+    }
+
+    #[test]
     fn the_end_is_looked_for_more_closely_than_the_way() {
         let cluster = pace(600);
         assert_eq!(cluster.pause(Duration::from_secs(24)), SHORT);
@@ -141,7 +150,7 @@ mod tests {
     #[test]
     fn what_usually_takes_a_moment_is_looked_at_at_once() {
         assert_eq!(pace(2).pause(Duration::ZERO), SHORTEST);
-        assert_eq!(pace(45).pause(Duration::ZERO), Duration::from_millis(1125));
+        assert_eq!(pace(10).pause(Duration::ZERO), Duration::from_secs(1));
         assert_eq!(pace(600).pause(Duration::ZERO), SHORT);
     }
 
