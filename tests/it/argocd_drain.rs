@@ -130,7 +130,7 @@ fn a_registration_that_leaves_the_graph_says_what_it_leaves_behind() {
     let in_use = upstream_graphs().unwrap_or_else(|| crate::support::emulator::repository().join("graphs"));
     for file in std::fs::read_dir(in_use).unwrap().map(|entry| entry.unwrap().path()) {
         let name = file.file_name().unwrap().to_str().unwrap();
-        if name.ends_with(".yaml") {
+        if file.extension().is_some_and(|extension| extension == "yaml") {
             world.write(&format!("without/{name}"), &without_registration(&std::fs::read_to_string(&file).unwrap()));
         }
     }
