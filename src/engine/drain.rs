@@ -177,7 +177,7 @@ async fn switch_off(context: &Context, one: &Doomed, how: &Drain) -> Result<(), 
     let mut lost = None;
     for _ in 0..ATTEMPTS {
         match drain::switch_off(&item.cloud, &context.recorder, &item.subject, record, &how.labels).await {
-            Ok(_) => return Ok(()),
+            Ok(()) => return Ok(()),
             // It looks again which labels are on, and changes those.
             Err(crate::kinds::kind::StepError::Unclear(error)) => {
                 lost = Some(error);
