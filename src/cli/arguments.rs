@@ -142,7 +142,8 @@ pub struct Apply {
     /// Documents, or one plan that `plan --out` wrote.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Confirm the replacement or removal of the object at this address; may be repeated. On a terminal it is asked for
+    /// Confirm the replacement, removal or takeover of the object at this address; may be repeated. On a terminal it is
+    /// asked for
     #[arg(long, value_name = "ADDRESS")]
     pub confirm: Vec<String>,
     /// Put back what was changed past fleetctl, and leave alone what the documents have brought since the last apply

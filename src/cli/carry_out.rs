@@ -47,7 +47,6 @@ impl CarryOut<'_> {
 
     /// What could be opened. When one instance cannot, nothing at all is changed.
     pub(super) fn all_opened<T>(&self, opened: Vec<(String, Result<T, EngineError>)>) -> Result<Vec<T>, CliError> {
-        self.progress.finish();
         let mut errors = Vec::new();
         let mut runs = Vec::new();
         for (instance, result) in opened {
@@ -86,7 +85,7 @@ impl CarryOut<'_> {
             printer.json_line(&Versioned::new(PlanLine::of(plans)));
             return;
         }
-        let is_refused = plans.iter().any(|plan| plan.summary.refused > 0);
+        let is_refused = plans.iter().any(|plan| plan.is_refused());
         // With --yes nobody is asked about it.
         if printer.settings().quiet && self.context.settings.yes.value && !is_refused {
             return;
@@ -168,8 +167,9 @@ pub(super) fn changed(plans: &[&Plan]) -> usize {
 mod tests {
     use super::*;
     use crate::cli::arguments::OutputFormat;
-    use crate::cli::printer::Captured;
-    use crate::cli::testing::{context, report};
+    use crate::cli::printer::{Captured, PrinterSettings};
+    use crate::cli::testing::{change, context, plan, report};
+    use crate::engine::finding::{Finding, Severity};
     use crate::engine::report::End;
     use serde_json::Value;
     use std::ffi::OsString;
@@ -219,5 +219,25 @@ mod tests {
         let carry_out = CarryOut { context: &context, command: "apply", progress: Progress::new(&context.printer), carry_on };
         let opened = vec![("a".into(), Ok(1)), ("b".into(), Err(EngineError::Identity("no credentials".into())))];
         assert_eq!(carry_out.all_opened(opened).unwrap_err().to_string(), "b: no credentials");
+    }
+    /// Whatever is refused is shown, also where nobody is asked.
+    #[test]
+    fn what_the_checks_refuse_is_shown_to_the_quiet_too() {
+        let (mut context, out, _) = context(OutputFormat::Text);
+        context.printer = context.printer.with(PrinterSettings { quiet: true, ..PrinterSettings::PLAIN });
+        context.settings.yes.value = true;
+        let carry_out = CarryOut {
+            context: &context,
+            command: "apply",
+            progress: Progress::new(&context.printer),
+            carry_on: CommandLine::of(&[]),
+        };
+        let create = change(Action::Create, "eks/cluster", "Cluster");
+        let mut plan = plan(vec![create.clone()]);
+        carry_out.show(&[&plan]);
+        assert_eq!(out.text(), "");
+        plan.checks.push(Finding::new(Severity::Refused, &create.address, &create.identity, "EKS has no Kubernetes 1.99"));
+        carry_out.show(&[&plan]);
+        assert!(out.text().contains("EKS has no Kubernetes 1.99"), "{}", out.text());
     }
 }

@@ -1,5 +1,6 @@
 //! Drift as text.
 
+use super::line_diff::{self, Line};
 use super::style::{Look, Style, clean, plural};
 use crate::engine::drift::report::{Class, DriftReport, FieldDrift, Finding, Pending, Unreadable};
 use serde_json::Value;
@@ -117,18 +118,18 @@ fn document(value: &Value) -> Option<String> {
 
 /// The lines that only one of two documents has, `-` for what is wanted and `+` for what is there.
 fn difference(wanted: &str, there: &str, verbosity: u8) -> Vec<String> {
-    let (wanted, there): (Vec<&str>, Vec<&str>) = (wanted.lines().collect(), there.lines().collect());
-    let start = wanted.iter().zip(&there).take_while(|(left, right)| left == right).count();
-    let rest = wanted.len().min(there.len()) - start;
-    let end = wanted.iter().rev().zip(there.iter().rev()).take(rest).take_while(|(left, right)| left == right).count();
-    let gone = wanted[start..wanted.len() - end].iter().map(|line| format!("- {}", clean(line)));
-    let come = there[start..there.len() - end].iter().map(|line| format!("+ {}", clean(line)));
-    let mut lines: Vec<String> = vec!["desired (-), observed (+), from the first to the last difference:".to_owned()];
-    let all: Vec<String> = gone.chain(come).collect();
+    let mut lines: Vec<String> = vec!["desired (-), observed (+):".to_owned()];
+    let only_one = |line: Line<'_>| match line {
+        Line::Same(_) => None,
+        Line::Removed(text) => Some(format!("- {}", clean(text))),
+        Line::Added(text) => Some(format!("+ {}", clean(text))),
+    };
+    let all: Vec<String> = line_diff::lines(wanted, there).into_iter().filter_map(only_one).collect();
     let shown = if verbosity > 0 { all.len() } else { all.len().min(LINES) };
-    lines.extend(all[..shown].iter().cloned());
-    if shown < all.len() {
-        lines.push(format!("… {} more; -v shows them", plural(all.len() - shown, "line")));
+    let more = all.len() - shown;
+    lines.extend(all.into_iter().take(shown));
+    if more > 0 {
+        lines.push(format!("… {} more; -v shows them", plural(more, "line")));
     }
     lines
 }
@@ -244,7 +245,7 @@ mod tests {
         insta::assert_snapshot!(lines.join("\n"), @r#"
         spec.assumeRolePolicyDocument
           last applied  as desired
-          desired (-), observed (+), from the first to the last difference:
+          desired (-), observed (+):
           -       "Effect": "Allow"
           +       "Effect": "Deny"
         "#);

@@ -63,6 +63,9 @@ pub enum ArgoCd {
     None,
 }
 
+/// Why a registration is not reached.
+pub(super) const NO_ARGOCD: &str = "no Argo CD server is configured: set ARGOCD_SERVER and ARGOCD_AUTH_TOKEN";
+
 /// The engine.
 #[derive(Debug, Clone)]
 pub struct Engine {

@@ -1,6 +1,6 @@
 //! Apply: open (lock, resolve, read, plan), then run.
 
-use super::api::{ArgoCd, Engine};
+use super::api::{ArgoCd, Engine, NO_ARGOCD};
 use super::clouds;
 use super::context::{Context, Item};
 use super::drain;
@@ -35,9 +35,6 @@ use tokio::time::Instant;
 
 /// The kinds, as evaluation sees them.
 static CATALOG: KindCatalog = KindCatalog;
-
-/// Why a registration is not reached.
-const NO_ARGOCD: &str = "no Argo CD server is configured: set ARGOCD_SERVER and ARGOCD_AUTH_TOKEN";
 
 /// An apply whose plan is made; the lock is held until it is run or dropped.
 #[derive(Debug)]
@@ -384,7 +381,7 @@ impl Site {
 
     async fn wanted(&self, work: &Work, state: Option<&StateFile>, lineage: &str) -> Result<Vec<Wanted>, EngineError> {
         // Nothing can carry a lineage that was made just now, so tags need not be searched.
-        let never_used = state.is_none_or(|state| state.last_entry == 0 && state.resources.is_empty());
+        let never_used = !state.is_some_and(drift::is_used);
         let mut wanted = Vec::new();
         for (index, place) in work.places.iter().enumerate() {
             let Some(place) = place else { continue };

@@ -4,9 +4,10 @@
 use super::context::{Context, Item, Trouble};
 use super::events::{Event, StepName};
 use super::look::passes;
+use super::outlook::{Counts, Expected};
 use super::pace::Pace;
 use super::plan::{Applications, Change};
-use super::removal::Doomed;
+use super::removal::{self, Doomed};
 use super::report::{EngineError, Failure};
 use super::run::trouble;
 use crate::aws::error::CallError;
@@ -94,7 +95,7 @@ pub(super) async fn unconfirmed(doomed: &[Doomed], confirmed: &[String]) -> Vec<
 
 /// Switches everything off and waits until it is gone. What did not go, and whether the run was stopped.
 pub(super) async fn drain_all(context: &Context, doomed: &[Doomed], how: &Drain) -> (Vec<Failure>, bool) {
-    let drained = join_all(registrations(doomed).map(|one| async move { (one, drain_one(context, one, how).await) }));
+    let drained = join_all(registrations(doomed).map(|one| async move { (one, drain_one(context, one, doomed, how).await) }));
     tokio::pin!(drained);
     let ended = tokio::select! {
         ended = &mut drained => ended,
@@ -111,14 +112,17 @@ pub(super) async fn drain_all(context: &Context, doomed: &[Doomed], how: &Drain)
         let Err(trouble) = result else { continue };
         let (address, kind) = (one.record.address.clone(), one.record.identity.kind.clone());
         match trouble.reason() {
-            Some(reason) => failed.push(Failure::new(address, kind, reason)),
+            Some(reason) => {
+                context.events.say(Event::Failed { address: address.clone(), kind: kind.clone(), reason: reason.text.clone() });
+                failed.push(Failure::new(address, kind, reason));
+            }
             None => stopped = true,
         }
     }
     (failed, stopped)
 }
 
-async fn drain_one(context: &Context, one: &Doomed, how: &Drain) -> Result<(), Trouble> {
+async fn drain_one(context: &Context, one: &Doomed, doomed: &[Doomed], how: &Drain) -> Result<(), Trouble> {
     let Doomed { item, record, .. } = one;
     let readers = &item.cloud.readers;
     let since = Instant::now();
@@ -126,6 +130,7 @@ async fn drain_one(context: &Context, one: &Doomed, how: &Drain) -> Result<(), T
     if found.is_none_or(|living| living.count == Some(0)) {
         return Ok(());
     }
+    say_outlook(context, one, doomed);
     let clock = context.started(item, StepName::Drain);
     switch_off(context, one, how).await?;
     let mut said: Option<(String, Instant)> = None;
@@ -159,12 +164,20 @@ async fn drain_one(context: &Context, one: &Doomed, how: &Drain) -> Result<(), T
     Ok(())
 }
 
+/// Says when everything is expected to be gone: the Applications, and after them what is to be removed.
+fn say_outlook(context: &Context, one: &Doomed, doomed: &[Doomed]) {
+    let objects = doomed.iter().filter(|one| one.unreachable.is_none()).count();
+    let left = USUALLY + removal::usually(context, doomed);
+    let expected = Expected::now().and(&one.record.address, left, false);
+    context.outlook.say(&context.events, Counts { objects, ..Counts::default() }, expected);
+}
+
 async fn switch_off(context: &Context, one: &Doomed, how: &Drain) -> Result<(), Trouble> {
     let Doomed { item, record, .. } = one;
     let mut lost = None;
     for _ in 0..ATTEMPTS {
         match drain::switch_off(&item.cloud, &context.recorder, &item.subject, record, &how.labels).await {
-            Ok(_) => return Ok(()),
+            Ok(()) => return Ok(()),
             // It looks again which labels are on, and changes those.
             Err(crate::kinds::kind::StepError::Unclear(error)) => {
                 lost = Some(error);

@@ -38,7 +38,7 @@ pub enum Severity {
 
 impl Finding {
     /// A finding about an object.
-    pub(super) fn new(severity: Severity, address: &Address, identity: &Identity, text: impl Into<String>) -> Self {
+    pub(crate) fn new(severity: Severity, address: &Address, identity: &Identity, text: impl Into<String>) -> Self {
         Self {
             severity,
             address: address.clone(),

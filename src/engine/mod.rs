@@ -2,7 +2,7 @@
 //! terminal and no environment.
 //!
 //! The way through an apply: [`work::Work`] is an expanded instance with the account, region and role of every resource;
-//! [`refresh`] reads what is there; [`plan::plan`] says what has to change; [`run`] carries it out. Destroy goes from the
+//! [`refresh`] reads what is there; [`planner::plan`] says what has to change; [`run`] carries it out. Destroy goes from the
 //! state alone. [`drift`] looks with readers alone.
 
 pub mod api;

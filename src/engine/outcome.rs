@@ -3,7 +3,7 @@
 use super::events::{Event, Events};
 use super::plan::Plan;
 use super::report::RunReport;
-use crate::graph::identity::Address;
+use crate::graph::identity::{Address, Identity};
 use crate::state::file::{Phase, Record, StateFile};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -34,13 +34,20 @@ pub struct Circumstances {
 }
 
 /// An account and region.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
     /// 12 digits.
     pub account: String,
     /// `us-west-2`.
     pub region: String,
+}
+
+impl Place {
+    /// Where an object is.
+    pub(super) fn of(identity: &Identity) -> Self {
+        Self { account: identity.account.clone(), region: identity.region.clone() }
+    }
 }
 
 /// An object that is there.
@@ -122,7 +129,7 @@ impl Stopwatch {
             let change = plan.changes.iter().find(|change| change.address == failure.address);
             let identity = record.map(|record| &record.identity).or_else(|| change.map(|change| &change.identity));
             failure.id = record.map(|record| record.id.clone()).or_else(|| change.and_then(|change| change.id.clone()));
-            failure.place = identity.map(|identity| Place { account: identity.account.clone(), region: identity.region.clone() });
+            failure.place = identity.map(Place::of);
             if record.is_some_and(|record| record.phase == Phase::Failed) && failure.hint.is_none() {
                 failure.hint = Some("it stays as it is until the next apply, which replaces it".to_owned());
             }

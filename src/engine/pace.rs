@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 const SHORTEST: Duration = Duration::from_millis(500);
-const SHORT: Duration = Duration::from_millis(1200);
+const SHORT: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
 const LONGEST_OVERDUE: Duration = Duration::from_secs(10);
 /// Nothing is there before this part of its usual time.
@@ -75,7 +75,7 @@ impl Pace {
     fn spread(self, pause: Duration) -> Duration {
         match self.in_step {
             Some(start) => until_tick(start.elapsed(), pause),
-            None => pause.mul_f64(rand::rng().random_range(0.9..1.1)),
+            None => pause.mul_f64(rand::rng().random_range(0.85..1.0)),
         }
     }
 }
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn the_end_is_looked_for_more_closely_than_the_way() {
         let cluster = pace(600);
-        assert_eq!(cluster.pause(Duration::from_secs(24)), SHORT);
+        assert_eq!(cluster.pause(Duration::from_secs(20)), SHORT);
         assert_eq!(cluster.pause(Duration::from_secs(400)), Duration::from_secs(20));
         assert_eq!(cluster.pause(Duration::from_secs(500)), Duration::from_secs(5));
         assert_eq!(cluster.pause(Duration::from_mins(30)), LONGEST_OVERDUE);

@@ -69,6 +69,9 @@ fn drained_applications_go_before_anything_else() {
     let events: Vec<Value> = late.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(events.iter().any(|event| event["event"] == "waiting" && event["state"] == "1 Application left"), "{events:?}");
     assert!(events.iter().any(|event| event["event"] == "started" && event["step"] == "drain"), "{events:?}");
+    // What it hangs on is said, and what failed at once.
+    assert!(events.iter().any(|event| event["event"] == "progress" && event["waitsFor"] == address(&world)), "{events:?}");
+    assert!(events.iter().any(|event| event["event"] == "failed" && event["reason"] == reason), "{events:?}");
     // The change went the way of every change: begun and ended in the journal, and nothing is left open.
     assert_eq!(world.argocd.mutating().len(), 1);
     assert_eq!(world.state()["open"].as_array().map_or(0, Vec::len), 0);
@@ -130,7 +133,7 @@ fn a_registration_that_leaves_the_graph_says_what_it_leaves_behind() {
     let in_use = upstream_graphs().unwrap_or_else(|| crate::support::emulator::repository().join("graphs"));
     for file in std::fs::read_dir(in_use).unwrap().map(|entry| entry.unwrap().path()) {
         let name = file.file_name().unwrap().to_str().unwrap();
-        if name.ends_with(".yaml") {
+        if file.extension().is_some_and(|extension| extension == "yaml") {
             world.write(&format!("without/{name}"), &without_registration(&std::fs::read_to_string(&file).unwrap()));
         }
     }

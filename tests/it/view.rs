@@ -9,6 +9,8 @@ const APPLY: [&str; 3] = ["apply", "cluster.yaml", "--yes"];
 #[test]
 fn on_a_terminal_what_goes_on_is_drawn_and_nothing_of_it_stays() {
     let world = World::new();
+    // The first look at a cluster comes after two seconds: it has to be on its way then, and at some looks more.
+    world.settings(&json!({"clusterCreateSeconds": 6.0}));
     let run = on_terminal(&world, (24, 80), &APPLY, &[]);
     assert_eq!(run.code, Some(0), "{}", run.screen);
     // While it went on: how far it is, the expected end by AWS's typical times, what it hangs on.

@@ -207,8 +207,8 @@ fn help_of_apply() {
               The same as FILE; may be repeated
 
           --confirm <ADDRESS>
-              Confirm the replacement or removal of the object at this address; may be repeated. On a
-              terminal it is asked for
+              Confirm the replacement, removal or takeover of the object at this address; may be
+              repeated. On a terminal it is asked for
 
           --drift-only
               Put back what was changed past fleetctl, and leave alone what the documents have brought

@@ -45,6 +45,7 @@ pub(super) async fn run(context: &Context, arguments: &arguments::Apply) -> Resu
     }));
     let mut applies = carry_out.all_opened(recorded(context, opened.await))?;
     engine.check_applies(&mut applies).await;
+    carry_out.progress.finish();
     let plans: Vec<_> = applies.iter().map(Apply::plan).collect();
     let drifts: Vec<_> = applies.iter().filter_map(Apply::drift).collect();
     carry_out.show_drift(&drifts);

@@ -38,6 +38,7 @@ pub(super) async fn run(context: &Context, arguments: &Destroy) -> Result<u8, Cl
     let opened = join_all(keys.iter().map(|key| async { (key.to_string(), engine.open_destroy(key, drain.clone()).await) }));
     // What was recorded a moment ago and is not any more is destroyed.
     let destroys: Vec<_> = carry_out.all_opened(opened.await)?.into_iter().flatten().collect();
+    carry_out.progress.finish();
     let plans: Vec<_> = destroys.iter().map(crate::engine::api::Destroy::plan).collect();
     carry_out.show(&plans);
     let instances = plans.iter().map(|plan| plan.header.instance.to_string()).collect::<Vec<_>>().join(", ");

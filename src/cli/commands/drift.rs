@@ -7,6 +7,7 @@ use crate::cli::diagnostics;
 use crate::cli::error::{CliError, worst};
 use crate::cli::json::Versioned;
 use crate::cli::json_drift::Drifts;
+use crate::cli::progress::Progress;
 use crate::cli::project::Project;
 use crate::cli::{launch, print_error_text, render_drift};
 use crate::engine::drift::report::DriftReport;
@@ -19,9 +20,12 @@ pub(super) async fn run(context: &Context, inputs: &Inputs) -> Result<u8, CliErr
     if !project.problems.is_empty() && !printer.is_json() {
         printer.note(&diagnostics::render(&diagnostics::sorted(&project.problems), printer.settings().color_error));
     }
+    let progress = Progress::new(printer);
+    progress.look();
     let engine = launch::engine(context, waits(printer)).await?;
     let works = engine.work(&project.documents, &project.definitions, &project.used).await?;
     let looked = join_all(works.iter().map(|work| async { (work.key().to_string(), engine.drift(work).await) })).await;
+    progress.finish();
     let mut reports = Vec::new();
     let mut errors = Vec::new();
     for (instance, result) in looked {

@@ -17,7 +17,16 @@ pub(super) struct Model {
     instances: Vec<Instance>,
     /// In the order in which objects were first heard of, so that nothing jumps about.
     rows: Vec<Row>,
-    first_heard: HashMap<Address, (usize, f64)>,
+    first_heard: HashMap<Address, FirstHeard>,
+}
+
+/// When an object was first heard of.
+#[derive(Debug)]
+struct FirstHeard {
+    /// How many objects were heard of before.
+    number: usize,
+    /// Since when; nothing once it is over: what comes after (a removal after a drain) is timed by itself.
+    since: Option<f64>,
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -97,7 +106,8 @@ impl Model {
                     StepName::Drain => "drained",
                     StepName::Create | StepName::Configure => return None,
                 };
-                let took = self.first_heard.get(address).map_or(0.0, |(_, first)| now - first);
+                let since = self.first_heard.get_mut(address).and_then(|heard| heard.since.take());
+                let took = since.map_or(0.0, |since| now - since);
                 return Some(Kept::done(word, self.name(address), kind, id, took));
             }
             Event::Failed { address, kind, reason } => {
@@ -113,15 +123,16 @@ impl Model {
     }
 
     fn set(&mut self, address: &Address, kind: &str, since: f64, what: What) {
-        let next = self.first_heard.len();
-        self.first_heard.entry(address.clone()).or_insert((next, since));
+        let number = self.first_heard.len();
+        let heard = self.first_heard.entry(address.clone()).or_insert(FirstHeard { number, since: None });
+        heard.since.get_or_insert(since);
         let kind = clean(kind);
         match self.rows.iter_mut().find(|row| row.address == *address) {
             Some(row) => *row = Row { address: address.clone(), kind, since, what },
             None => self.rows.push(Row { address: address.clone(), kind, since, what }),
         }
         let first_heard = &self.first_heard;
-        self.rows.sort_by_key(|row| first_heard.get(&row.address).map(|(number, _)| *number));
+        self.rows.sort_by_key(|row| first_heard.get(&row.address).map(|heard| heard.number));
     }
 
     fn progress(&mut self, event: &Event, now: f64) {

@@ -12,7 +12,7 @@ use crate::graph::expansion::NodeIndex;
 use crate::graph::tree::Tree;
 use crate::kinds::catalog::{self, KindCatalog};
 use crate::kinds::compare;
-use crate::kinds::kind::{Changeability, FieldChange, Kind, NotCarriedOut, Observed, Owner, Readiness, Subject};
+use crate::kinds::kind::{Changeability, FieldChange, Kind, NotCarriedOut, Observed, Owner, Readiness, Subject, Takeover};
 use crate::kinds::news::{News, news};
 use crate::state::file::{Phase, Record, StateFile};
 use serde_json::Value;
@@ -206,14 +206,27 @@ impl Case<'_> {
             }
             (Some(record), None, None, _) => self.missing(Some(&record.id)),
             (None, None, None, Knows::Nothing) => self.missing(None),
-            (Some(record), None, Some(observed), _) => self.recorded(record, observed),
-            (None, None, Some(observed), Knows::Nothing) => self.found(observed),
+            (Some(record), None, Some(observed), _) => self.conflict(observed).unwrap_or_else(|| self.recorded(record, observed)),
+            (None, None, Some(observed), Knows::Nothing) => self.conflict(observed).unwrap_or_else(|| self.found(observed)),
         }
     }
 
     fn missing(&self, id: Option<&String>) -> Outcome {
         let finding = Finding { id: id.cloned(), ..self.finding(Class::Missing) };
         Outcome { findings: vec![finding], ..Outcome::default() }
+    }
+
+    /// Several that stand in each other's way (registrations of one cluster): none of them can be compared. In the kind's
+    /// own words, as in a plan.
+    fn conflict(&self, observed: &Observed) -> Option<Outcome> {
+        let is_nobodys = observed.owner(&self.seen.subject.marks) == Owner::Nobody;
+        match self.kind.takeover(observed) {
+            Takeover::Refused(Some(reason)) if is_nobodys => {
+                let finding = Finding { reason: Some(reason), ..self.finding(Class::Changed) };
+                Some(Outcome { findings: vec![finding], ..Outcome::default() })
+            }
+            _ => None,
+        }
     }
 
     /// There is a record to compare with.

@@ -4,7 +4,7 @@ use crate::aws::error::CallError;
 use crate::aws::reading::ReaderSessions;
 use crate::aws::sessions::SessionError;
 use crate::aws::tags::{self, INSTANCE, INSTANCE_ANNOTATION, LINEAGE, LINEAGE_ANNOTATION};
-use crate::engine::api::{ArgoCd, EngineSettings};
+use crate::engine::api::{ArgoCd, EngineSettings, NO_ARGOCD};
 use crate::engine::events::Events;
 use crate::engine::look::{Depth, Patience, View, look_until_sure};
 use crate::engine::planner::Seen;
@@ -158,7 +158,7 @@ impl Viewer<'_> {
         let closed =
             |reason: String| Seen { subject: subject("aws"), record: record.cloned(), observed: None, unreachable: Some(reason) };
         if place.identity.is_secret() && !matches!(self.settings.argocd, ArgoCd::Server(_)) {
-            return Err(closed("no Argo CD server is configured: set ARGOCD_SERVER and ARGOCD_AUTH_TOKEN".to_owned()));
+            return Err(closed(NO_ARGOCD.to_owned()));
         }
         let kind = known_kind(&place.identity, &self.instance).map_err(|error| closed(error.to_string()))?;
         let door = doors.open(self, place).await.map_err(closed)?;

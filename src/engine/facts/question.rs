@@ -3,6 +3,7 @@
 use crate::aws::error::CallError;
 use crate::aws::facts::{self, ClusterVersion, Network, Quota};
 use crate::aws::sessions::{Sessions, Target};
+pub(in crate::engine) use crate::engine::outcome::Place;
 use crate::engine::work::Work;
 use crate::graph::identity::Identity;
 use crate::state::file::RoleUsed;
@@ -10,22 +11,6 @@ use futures::future::join_all;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::OnceCell;
-
-/// An account and region.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in crate::engine) struct Place {
-    /// 12 digits.
-    pub account: String,
-    /// `us-west-2`.
-    pub region: String,
-}
-
-impl Place {
-    /// Where an object is.
-    pub(in crate::engine) fn of(identity: &Identity) -> Self {
-        Self { account: identity.account.clone(), region: identity.region.clone() }
-    }
-}
 
 /// Something that can be asked.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -71,7 +71,7 @@ spec:
 "#;
 
 /// A cluster, what lives in it, and its registration.
-const WITH_CLUSTER: &str = r#"
+pub(in crate::engine) const WITH_CLUSTER: &str = r#"
 apiVersion: kro.run/v1alpha1
 kind: ResourceGraphDefinition
 metadata: {name: network.kro.run}
@@ -123,7 +123,7 @@ impl Scene {
         Self::of(DEFINITION, inputs)
     }
 
-    fn of(definition: &str, inputs: &str) -> Self {
+    pub(in crate::engine) fn of(definition: &str, inputs: &str) -> Self {
         let spec = format!("  accountId: \"{ACCOUNT}\"\n{inputs}");
         let instance =
             format!("apiVersion: kro.run/v1alpha1\nkind: Network\nmetadata: {{name: one, namespace: argocd}}\nspec:\n{spec}");
@@ -154,7 +154,7 @@ impl Scene {
     }
 
     /// AWS has the object.
-    fn there(mut self, id: &str, observed: Observed) -> Self {
+    pub(in crate::engine) fn there(mut self, id: &str, observed: Observed) -> Self {
         self.seen(id).observed = Some(observed);
         self
     }
@@ -165,7 +165,7 @@ impl Scene {
     }
 
     /// The state has a record of it.
-    fn recorded(mut self, id: &str, aws: &str, phase: Phase) -> Self {
+    pub(in crate::engine) fn recorded(mut self, id: &str, aws: &str, phase: Phase) -> Self {
         let seen = self.seen(id);
         seen.record = Some(record(&seen.subject, aws, phase));
         self
@@ -280,7 +280,7 @@ fn subject(place: &Place, address: &Address) -> Subject {
     }
 }
 
-fn observed(id: &str, spec: Value, status: Value) -> Observed {
+pub(in crate::engine) fn observed(id: &str, spec: Value, status: Value) -> Observed {
     Observed { id: id.into(), spec, status, tags: marks("ours").tags(), readiness: Readiness::Ready }
 }
 

@@ -119,8 +119,8 @@ async fn read(stream: &mut TcpStream) -> Request {
 
 /// An ACTIVE cluster, and an Argo CD.
 async fn world(argocd: &ArgoCd) -> World {
-    let mut world = World::new(|_| None).await;
-    world.make(&Cluster, &cluster()).await.unwrap();
+    let mut world = Box::pin(World::new(|_| None)).await;
+    Box::pin(world.make(&Cluster, &cluster())).await.unwrap();
     let (reader, writer) = connect(&argocd.start().await).unwrap();
     world.cloud.readers.argocd = Some(reader);
     world.cloud.writers.argocd = Some(writer);

@@ -56,33 +56,31 @@ fn name_of(record: &Record) -> &str {
 }
 
 /// Switches off every label that switches something on, and sets `more` besides; labels are never removed, since a template
-/// that misses one stops its `ApplicationSet` for every cluster. Says which labels were changed: none if all were off.
+/// that misses one stops its `ApplicationSet` for every cluster.
 pub async fn switch_off(
     cloud: &Cloud,
     recorder: &Recorder,
     subject: &Subject,
     record: &Record,
     more: &BTreeMap<String, String>,
-) -> Result<Vec<String>, StepError> {
+) -> Result<(), StepError> {
     let argocd = ArgoCd::of(cloud, recorder, subject)?;
     let clusters = argocd.list().await?;
     let there = recorded(&clusters, &record.id, name_of(record), &subject.marks).map_err(refused)?;
-    let Some(there) = there else { return Ok(Vec::new()) };
+    let Some(there) = there else { return Ok(()) };
     if !is_ours(there, &subject.marks) {
         return Err(StepError::NotOurs(whose(there, &subject.marks)));
     }
     let labels = switched(&there.labels, more);
-    let changed: Vec<String> =
-        labels.iter().filter(|(key, value)| there.labels.get(*key) != Some(*value)).map(|(key, _)| key.clone()).collect();
-    if changed.is_empty() {
-        return Ok(changed);
+    if labels == there.labels {
+        return Ok(());
     }
     let cluster = Cluster { server: there.server.clone(), name: there.name.clone(), labels, ..Cluster::default() };
     let cluster = &cluster;
     let make = |permit| async move { argocd.writer.update_cluster(permit, cluster, &["labels"]).await };
     match recorder.call(change(subject, "UpdateCluster", &there.server).patience(argocd.patience()), make).await {
-        Ok(_) => Ok(changed),
-        Err(StepError::Refused(error)) if error.class == ErrorClass::NotFound => Ok(Vec::new()),
+        Ok(_) => Ok(()),
+        Err(StepError::Refused(error)) if error.class == ErrorClass::NotFound => Ok(()),
         Err(StepError::Refused(error)) => Err(StepError::Refused(cannot_switch(&error))),
         Err(error) => Err(error),
     }
