@@ -46,6 +46,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod view;
+mod whole_file;
 pub mod written_plan;
 
 use arguments::{Arguments, ColorChoice, OutputFormat};

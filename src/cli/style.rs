@@ -49,7 +49,14 @@ impl Style {
 
 /// The text without control characters, so that nothing that AWS or a document says can move the cursor.
 pub fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|letter| if misleads(letter) { '\u{fffd}' } else { letter }).collect()
+}
+
+/// Whether a character makes text look other than it is: control characters, those that turn its direction, and those that
+/// are not seen.
+fn misleads(letter: char) -> bool {
+    let is_hidden = matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    is_hidden || letter.is_control() && letter != '\n'
 }
 
 /// `1 object`, `2 objects`.

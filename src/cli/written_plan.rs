@@ -4,13 +4,13 @@
 use super::error::CliError;
 use super::load::{STDIN, read_text};
 use super::project::Project;
+use super::whole_file;
 use crate::engine::plan::{Action, Change, Plan};
 use crate::engine::report::EngineError;
 use crate::graph::diagnostic::Diagnostic;
 use crate::state::hash::sha256;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The field that marks a written plan and holds its version.
@@ -62,11 +62,7 @@ impl WrittenPlan {
     pub fn write(&self, path: &Path) -> Result<(), CliError> {
         let failed = |error: &dyn std::fmt::Display| CliError::Output(format!("{} cannot be written: {error}", path.display()));
         let text = serde_json::to_string_pretty(self).map_err(|error| failed(&error))? + "\n";
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(&error))?;
-        file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(|error| failed(&error))?;
-        file.persist(path).map_err(|error| failed(&error.error))?;
-        Ok(())
+        whole_file::replace(path, &text).map_err(|error| failed(&error))
     }
 
     /// Reads the one written plan that the command line names, if it names one.

@@ -20,6 +20,8 @@ use tokio::time::Instant;
 
 /// How long Applications usually take to go.
 const USUALLY: Duration = Duration::from_mins(1);
+/// What the last look takes at most.
+const LAST_LOOK: Duration = Duration::from_secs(1);
 /// How often a wait says again how it stands.
 const SAY_AGAIN: Duration = Duration::from_secs(30);
 /// How often labels are switched off whose reply was lost.
@@ -136,16 +138,20 @@ async fn drain_one(context: &Context, one: &Doomed, doomed: &[Doomed], how: &Dra
     let mut said: Option<(String, Instant)> = None;
     let pace = Pace { usual: USUALLY, spare: Duration::ZERO, in_step: None };
     loop {
-        let state = match drain::count(readers, &item.subject, record).await {
-            Ok(None) => break,
-            Ok(Some(living)) => match living.count {
+        // An Argo CD that does not answer does not make the time longer.
+        let left_to_wait = how.timeout.saturating_sub(since.elapsed()).max(LAST_LOOK);
+        let counted = tokio::time::timeout(left_to_wait, drain::count(readers, &item.subject, record)).await;
+        let state = match counted {
+            Err(_) => "not answered in time".to_owned(),
+            Ok(Ok(None)) => break,
+            Ok(Ok(Some(living))) => match living.count {
                 Some(0) => break,
                 Some(1) => "1 Application left".to_owned(),
                 Some(count) => format!("{count} Applications left"),
                 None => "Applications not counted yet".to_owned(),
             },
-            Err(error) if passes(&error) => format!("not answered ({})", error.code),
-            Err(error) => return Err(cannot_ask(&error)),
+            Ok(Err(error)) if passes(&error) => format!("not answered ({})", error.code),
+            Ok(Err(error)) => return Err(cannot_ask(&error)),
         };
         if since.elapsed() >= how.timeout {
             return Err(Trouble::Failed(left(one, &state, since.elapsed()).await));
@@ -195,7 +201,8 @@ fn cannot_ask(error: &CallError) -> Trouble {
 
 /// What is left when the time is over.
 async fn left(one: &Doomed, state: &str, waited: Duration) -> String {
-    let listed = drain::list(&one.item.cloud.readers, &one.item.subject, &one.record).await.ok().flatten();
+    let listing = drain::list(&one.item.cloud.readers, &one.item.subject, &one.record);
+    let listed = tokio::time::timeout(LAST_LOOK, listing).await.ok().and_then(Result::ok).flatten();
     let names = listed.map(|living| living.names.join(", ")).filter(|names| !names.is_empty());
     let names = names.map(|names| format!(" ({names})")).unwrap_or_default();
     format!(

@@ -4,6 +4,11 @@ use clap::Args;
 use clap_complete::Shell;
 use std::path::PathBuf;
 
+/// A text that is not blank.
+fn word(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(text.to_owned()) }
+}
+
 /// `kubeconfig`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Kubeconfig {
@@ -23,7 +28,7 @@ pub struct Kubeconfig {
     #[arg(long, conflicts_with = "kubeconfig")]
     pub stdout: bool,
     /// Name of the context; otherwise the cluster's ARN, which also names cluster and user
-    #[arg(long, value_name = "NAME", visible_alias = "alias")]
+    #[arg(long, value_name = "NAME", visible_alias = "alias", value_parser = word)]
     pub context: Option<String>,
     /// Leave the current context as it is
     #[arg(long, visible_alias = "no-set-context")]
@@ -37,10 +42,10 @@ pub struct Kubeconfig {
 #[derive(Debug, Args)]
 pub struct Token {
     /// The name that EKS has for the cluster
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = word)]
     pub cluster: String,
     /// The cluster's region
-    #[arg(long, value_name = "REGION")]
+    #[arg(long, value_name = "REGION", value_parser = word)]
     pub region: String,
     /// The role to assume; otherwise the token is for the caller's own credentials
     #[arg(long, value_name = "ARN")]

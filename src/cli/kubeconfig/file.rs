@@ -2,8 +2,9 @@
 
 use crate::cli::environment::{self, Environment};
 use crate::cli::error::CliError;
+use crate::cli::whole_file;
 use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -40,6 +41,7 @@ pub(in crate::cli) fn update(path: &Path, change: impl FnOnce(&str) -> Result<Op
         move |error: io::Error| CliError::Output(format!("{name} could not be {action}: {error}"))
     };
     let real = led_to(path).map_err(failed("read"))?;
+    whole_file::check(&real).map_err(failed("read"))?;
     let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     make_folder(folder).map_err(failed("written"))?;
     let _lock = Lock::take(path)?;
@@ -48,16 +50,7 @@ pub(in crate::cli) fn update(path: &Path, change: impl FnOnce(&str) -> Result<Op
         text => text.map_err(failed("read"))?,
     };
     let Some(text) = change(&text)? else { return Ok(()) };
-    write(&real, folder, &text).map_err(failed("written"))
-}
-
-fn write(path: &Path, folder: &Path, text: &str) -> io::Result<()> {
-    // The mode of temporary files is 0600.
-    let mut unfinished = tempfile::Builder::new().prefix(".fleetctl-").tempfile_in(folder)?;
-    unfinished.write_all(text.as_bytes())?;
-    unfinished.as_file().sync_all()?;
-    unfinished.persist(path)?;
-    Ok(())
+    whole_file::replace(&real, &text).map_err(failed("written"))
 }
 
 /// The file that a path leads to, through links, also where that is not there yet.

@@ -46,7 +46,7 @@ fn is_harmless(letter: char, before: &str, after: &str) -> bool {
 
 /// Lines in a fence that none of them can close.
 pub(super) fn fenced(language: &str, text: &str) -> String {
-    let text: String = clean(text).chars().map(visible).collect();
+    let text = clean(text);
     let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(3.max(longest + 1));
     format!("{fence}{language}\n{}\n{fence}\n", text.trim_end_matches('\n'))
@@ -54,16 +54,7 @@ pub(super) fn fenced(language: &str, text: &str) -> String {
 
 /// A text on one line, as it looks.
 pub(super) fn one_line(text: &str) -> String {
-    clean(text).replace('\n', " ").chars().map(visible).collect()
-}
-
-/// Characters that make text look other than it is are shown as such: those that turn its direction, and those that are
-/// not seen.
-fn visible(letter: char) -> char {
-    match letter {
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => '\u{fffd}',
-        _ => letter,
-    }
+    clean(text).replace('\n', " ")
 }
 
 #[cfg(test)]
