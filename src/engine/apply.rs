@@ -97,7 +97,7 @@ impl Sighting {
 /// Takes the lock, resolves what an earlier run left open, reads, and plans.
 pub(super) async fn open(engine: &Engine, mut work: Work, scope: Scope) -> Result<Apply, EngineError> {
     if scope == Scope::DriftOnly {
-        // Before the lock, which would make a state.
+        // Before the lock: nothing is put back without a state.
         let state = session::read(engine.store.as_ref(), &work.key()).await?;
         if !state.as_ref().is_some_and(drift::is_used) {
             return Err(EngineError::NothingApplied(work.key().to_string()));
@@ -384,7 +384,7 @@ impl Site {
 
     async fn wanted(&self, work: &Work, state: Option<&StateFile>, lineage: &str) -> Result<Vec<Wanted>, EngineError> {
         // Nothing can carry a lineage that was made just now, so tags need not be searched.
-        let never_used = state.is_none_or(|state| state.last_entry == 0 && state.resources.is_empty());
+        let never_used = !state.is_some_and(drift::is_used);
         let mut wanted = Vec::new();
         for (index, place) in work.places.iter().enumerate() {
             let Some(place) = place else { continue };
@@ -424,6 +424,7 @@ impl Site {
     fn header(&self, work: &Work, state: Option<&StateFile>) -> Header {
         let targets: BTreeSet<Target> = work.places.iter().flatten().map(target).collect();
         let recorded = state.and_then(|state| state.definitions.clone());
+        let used = state.filter(|state| drift::is_used(state));
         Header {
             instance: work.graph.node(NodeIndex(0)).address.clone(),
             caller: self.caller.clone(),
@@ -432,7 +433,7 @@ impl Site {
                 .filter(|recorded| recorded.hash != work.definitions.hash)
                 .map(|recorded| (recorded, work.definitions.clone())),
             definitions: work.definitions.clone(),
-            lineage: state.map(|state| state.lineage.clone()).unwrap_or_default(),
+            lineage: used.map(|state| state.lineage.clone()).unwrap_or_default(),
             serial: state.map(|state| state.serial).unwrap_or_default(),
         }
     }
@@ -448,7 +449,10 @@ fn assumed(work: &Work, wanted: &[Wanted]) -> BTreeSet<Question> {
     let unrecorded: BTreeMap<NodeIndex, &Identity> =
         wanted.iter().filter(|one| one.record.is_none()).map(|one| (one.index, &one.item.subject.identity)).collect();
     let stage = |index: NodeIndex, _: &str| if unrecorded.contains_key(&index) { Stage::New } else { Stage::Kept };
-    let mut questions = Wants::of(work, stage).questions(Breadth::Changes);
+    let wants = Wants::of(work, stage);
+    let never_used = wanted.iter().all(|one| one.never_used);
+    let wants = if never_used { wants.of_unused_state(work) } else { wants };
+    let mut questions = wants.questions(Breadth::Changes);
     questions.extend(zones_for(unrecorded.into_values()));
     questions
 }

@@ -243,6 +243,41 @@ fn what_the_documents_have_brought_since_is_no_drift_and_is_left_alone() {
 }
 
 #[test]
+fn what_drifted_and_is_wanted_otherwise_by_now_goes_back_to_what_was_applied() {
+    let world = World::new();
+    let documents = |tenant: &str| {
+        let text = world.instance("workload-cluster1", "").replace("tenant: tenant1", &format!("tenant: {tenant}"));
+        world.write("cluster.yaml", &text);
+    };
+    documents("tenant1");
+    world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
+    let cluster = "/clusters/workload-cluster1";
+    let tenant = || Account(&world.workload).eks(cluster)["cluster"]["tags"]["tenant"].clone();
+    assert_eq!(tenant(), "tenant1");
+    let arn = encoded(Account(&world.workload).eks(cluster)["cluster"]["arn"].as_str().unwrap());
+    world.by_hand("eks", "POST", &format!("/tags/{arn}"), r#"{"tags": {"tenant": "oops"}}"#);
+    relabel(&world, "tenant", "oops");
+    documents("tenant3");
+    let report = drift(&world, 2);
+    assert_eq!(lines(&report), ["changed argocdSecret metadata.labels[tenant]", "changed ekscluster spec.tags[tenant]"]);
+    for kind in ["Secret", "Cluster"] {
+        let of_kind = |list: &str| report[list].as_array().unwrap().iter().find(|one| one["kind"] == kind).unwrap().clone();
+        let (finding, pending) = (of_kind("findings"), of_kind("pending"));
+        let field = &finding["fields"][0];
+        let voices = (&field["desired"], &field["applied"], &field["observed"]);
+        assert_eq!(voices, (&json!("tenant3"), &json!("tenant1"), &json!("oops")));
+        assert!(pending["fields"].as_array().unwrap().contains(field), "{pending}");
+    }
+    world.fleetctl(&["apply", "cluster.yaml", "--drift-only", "--yes"]).expect(0);
+    assert_eq!((tenant(), &world.registered()[0]["labels"]["tenant"]), (json!("tenant1"), &json!("tenant1")));
+    let report = drift(&world, 0);
+    assert!(report["pending"].as_array().unwrap().len() >= 2, "{report:#}");
+    world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
+    assert_eq!((tenant(), &world.registered()[0]["labels"]["tenant"]), (json!("tenant3"), &json!("tenant3")));
+    assert_eq!(drift(&world, 0)["pending"], json!([]));
+}
+
+#[test]
 fn nothing_is_made_that_never_was_where_only_drift_is_put_back() {
     let mut world = World::new();
     world.set("ARGOCD_SERVER", "");

@@ -3,9 +3,9 @@
 use super::report::{Class, FieldDrift, Finding, Pending, Unreadable, Verdict};
 use crate::engine::object::observed_object;
 use crate::engine::plan::Action;
-use crate::engine::planner::{Seen, refusal};
+use crate::engine::planner::{Seen, joined, refusal};
 use crate::engine::report::EngineError;
-use crate::engine::work::{Work, at, place_to_hold};
+use crate::engine::work::{Work, at, differing, place_to_hold};
 use crate::graph::catalog::Production;
 use crate::graph::evaluation::{Evaluation, Observation, Observations, evaluate};
 use crate::graph::expansion::NodeIndex;
@@ -204,16 +204,34 @@ impl Case<'_> {
             (Some(record), None, _, _) if record.phase == Phase::Deleting => {
                 Outcome { pending: Some(self.pending(Action::Create, Vec::new())), hold_whole: true, ..Outcome::default() }
             }
-            (Some(record), None, None, _) => self.missing(Some(&record.id)),
-            (None, None, None, Knows::Nothing) => self.missing(None),
+            (Some(record), None, None, _) => self.out_of_use(record, self.missing(Some(&record.id))),
+            (None, None, None, Knows::Nothing) => Outcome { findings: vec![self.missing(None)], ..Outcome::default() },
             (Some(record), None, Some(observed), _) => self.recorded(record, observed),
             (None, None, Some(observed), Knows::Nothing) => self.found(observed),
         }
     }
 
-    fn missing(&self, id: Option<&String>) -> Outcome {
-        let finding = Finding { id: id.cloned(), ..self.finding(Class::Missing) };
-        Outcome { findings: vec![finding], ..Outcome::default() }
+    fn missing(&self, id: Option<&String>) -> Finding {
+        Finding { id: id.cloned(), ..self.finding(Class::Missing) }
+    }
+
+    /// It has to be made anew, as it was when it was last applied.
+    fn out_of_use(&self, record: &Record, finding: Finding) -> Outcome {
+        let known = self.kind.recordable(&self.desired.known_part());
+        let unknowns = self.desired.unknowns();
+        let mut outcome = Outcome { findings: vec![finding], ..Outcome::default() };
+        let mut fields = Vec::new();
+        for place in differing(&record.applied, &known) {
+            let path = place.iter().fold(String::new(), |path, name| joined(&path, name));
+            if unknowns.iter().any(|(unknown, _)| compare::undecided(&path, unknown)) {
+                continue;
+            }
+            let (desired, applied) = (at(&known, &place).clone(), at(&record.applied, &place).clone());
+            fields.push(FieldDrift { path, desired, applied: Some(applied.clone()), observed: Value::Null });
+            outcome.hold_fields.insert(place, applied);
+        }
+        outcome.pending = (!fields.is_empty()).then(|| self.pending(Action::Update, fields));
+        outcome
     }
 
     /// There is a record to compare with.
@@ -228,14 +246,16 @@ impl Case<'_> {
         };
         if let Some(reason) = broken(observed) {
             let finding = Finding { reason: Some(reason), fields: state_field(observed, record), ..self.finding(Class::Changed) };
-            return Outcome { findings: vec![finding], ..Outcome::default() };
+            return self.out_of_use(record, finding);
         }
         let Compared { changed, mut pending, mut reasons, hold_fields } = self.compared(record, observed);
         let mut outcome = Outcome { hold_fields, ..Outcome::default() };
         reasons.splice(0..0, foreign);
         if record.phase == Phase::Created {
             // It was never brought to what was wanted: that is nobody's doing outside.
-            pending.extend(changed);
+            let told = |one: &FieldDrift| pending.iter().any(|other| other.path == one.path);
+            let untold: Vec<FieldDrift> = changed.into_iter().filter(|one| !told(one)).collect();
+            pending.extend(untold);
             outcome.pending = Some(self.pending(Action::Update, pending));
             return outcome;
         }
@@ -258,12 +278,19 @@ impl Case<'_> {
         let bare = self.kind.compare(&without_settings(then), &record.applied, observed, applied);
         let find = |changes: &[FieldChange], path: &str| changes.iter().find(|change| change.path == path).cloned();
         let known = self.desired.known_part();
+        let recordable = self.kind.recordable(&known);
         let mut compared = Compared::default();
         for change in self.differences(observed, applied) {
             if let Some(then) = find(&was, &change.path) {
+                // Only what was applied last is put back; what the documents want by now waits.
+                let place = place_to_hold(&change.path, &record.applied, &known);
+                if then.after != change.after && at(&record.applied, &place) != at(&recordable, &place) {
+                    compared.hold_back(&change.path, record, &known);
+                    compared.pending.push(field(change.clone(), Some(then.after.clone())));
+                }
+                compared.reasons.extend((then.changeability != Changeability::InPlace).then(|| refusal(&then)));
                 // What comes of settings is not kept with what was applied.
                 let applied = find(&bare, &change.path).map(|_| then.after);
-                compared.reasons.extend((change.changeability != Changeability::InPlace).then(|| refusal(&change)));
                 compared.changed.push(field(change, applied));
             } else {
                 let applied = change.before.clone();
