@@ -6,7 +6,7 @@ use super::error::CallError;
 use super::pages::pages;
 use super::tags;
 use aws_sdk_ec2::operation::describe_tags::builders::DescribeTagsInputBuilder;
-use aws_sdk_ec2::types::{Filter, TagDescription};
+use aws_sdk_ec2::types::{Filter, ResourceType, TagDescription};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -18,13 +18,7 @@ impl Reader {
     /// The lineages of the objects of EC2 that bear an instance's mark (not hashed): one, unless several states have made
     /// objects for it. The one with the most objects comes first.
     pub async fn lineages(&self, instance: &str) -> Result<Vec<String>, CallError> {
-        let instance = tags::value(instance);
-        // AWS reads `*`, `?` and `\` in values as patterns.
-        let literal = instance.replace('\\', r"\\").replace('*', r"\*").replace('?', r"\?");
-        let of_instance = vec![filter("key", vec![tags::INSTANCE.to_owned()]), filter("value", vec![literal])];
-        let marked = self.tag_descriptions(of_instance).await?;
-        let ids = marked.into_iter().filter(|tag| tag.value() == Some(&instance)).filter_map(|tag| tag.resource_id);
-        let ids: Vec<String> = ids.collect();
+        let ids: Vec<String> = self.marked(instance).await?.into_iter().filter_map(|tag| tag.resource_id).collect();
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for some in ids.chunks(FILTER_VALUES) {
             let of_some = vec![filter("key", vec![tags::LINEAGE.to_owned()]), filter("resource-id", some.to_vec())];
@@ -35,6 +29,25 @@ impl Reader {
         let mut lineages: Vec<(String, usize)> = counts.into_iter().collect();
         lineages.sort_by_key(|(_, count)| Reverse(*count));
         Ok(lineages.into_iter().map(|(lineage, _)| lineage).collect())
+    }
+
+    /// The ids of the objects of EC2 that bear an instance's mark (not hashed), whatever their lineage. NAT gateways are left
+    /// out: AWS shows them with their tags for an hour after they are gone.
+    pub async fn objects_of(&self, instance: &str) -> Result<Vec<String>, CallError> {
+        let mut marked = self.marked(instance).await?;
+        marked.retain(|tag| tag.resource_type != Some(ResourceType::Natgateway));
+        Ok(marked.into_iter().filter_map(|tag| tag.resource_id).collect())
+    }
+
+    /// The tags with an instance's mark.
+    async fn marked(&self, instance: &str) -> Result<Vec<TagDescription>, CallError> {
+        let instance = tags::value(instance);
+        // AWS reads `*`, `?` and `\` in values as patterns.
+        let literal = instance.replace('\\', r"\\").replace('*', r"\*").replace('?', r"\?");
+        let of_instance = vec![filter("key", vec![tags::INSTANCE.to_owned()]), filter("value", vec![literal])];
+        let mut marked = self.tag_descriptions(of_instance).await?;
+        marked.retain(|tag| tag.value() == Some(&instance));
+        Ok(marked)
     }
 
     async fn tag_descriptions(&self, filters: Vec<Filter>) -> Result<Vec<TagDescription>, CallError> {
@@ -53,6 +66,30 @@ mod tests {
     use crate::aws::limits::Limits;
     use crate::aws::simulated::{Call, Reply, Simulated};
 
+    fn reader(aws: &Simulated) -> Reader {
+        let config = aws_sdk_ec2::Config::builder()
+            .region(aws_sdk_ec2::config::Region::new("us-west-2"))
+            .behavior_version_latest()
+            .credentials_provider(aws_credential_types::Credentials::new("AKIA", "secret", None, None, "test"))
+            .http_client(aws.clone());
+        Reader::new(aws_sdk_ec2::Client::from_conf(config.build()), Limits::default())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn objects_of_an_instance_are_told_by_one_call_and_without_those_that_linger() {
+        let aws = Simulated::new(|_: &Call| {
+            let tag = |id: &str, kind: &str, value: &str| {
+                let item = format!("<resourceId>{id}</resourceId><resourceType>{kind}</resourceType>");
+                format!("<item>{item}<key>fleetctl:instance</key><value>{value}</value></item>")
+            };
+            let of_one = tag("vpc-1", "vpc", "argocd/Vpc/one") + &tag("nat-1", "natgateway", "argocd/Vpc/one");
+            let items = of_one + &tag("vpc-2", "vpc", "argocd/Vpc/two");
+            Reply::Answer(200, format!("<DescribeTagsResponse><tagSet>{items}</tagSet></DescribeTagsResponse>"))
+        });
+        assert_eq!(reader(&aws).objects_of("argocd/Vpc/one").await, Ok(vec!["vpc-1".to_owned()]));
+        assert_eq!(aws.count("DescribeTags"), 1);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn lineages_are_those_of_the_objects_of_the_instance() {
         let aws = Simulated::new(|call: &Call| {
@@ -69,13 +106,7 @@ mod tests {
             };
             Reply::Answer(200, format!("<DescribeTagsResponse><tagSet>{items}</tagSet></DescribeTagsResponse>"))
         });
-        let config = aws_sdk_ec2::Config::builder()
-            .region(aws_sdk_ec2::config::Region::new("us-west-2"))
-            .behavior_version_latest()
-            .credentials_provider(aws_credential_types::Credentials::new("AKIA", "secret", None, None, "test"))
-            .http_client(aws.clone());
-        let reader = Reader::new(aws_sdk_ec2::Client::from_conf(config.build()), Limits::default());
-        assert_eq!(reader.lineages("argocd/Vpc/one").await, Ok(vec!["77aa".to_owned(), "5f0c".to_owned()]));
+        assert_eq!(reader(&aws).lineages("argocd/Vpc/one").await, Ok(vec!["77aa".to_owned(), "5f0c".to_owned()]));
         assert_eq!(aws.count("DescribeTags"), 2);
     }
 }

@@ -94,7 +94,7 @@ impl Sighting {
 /// Takes the lock, resolves what an earlier run left open, reads, and plans.
 pub(super) async fn open(engine: &Engine, mut work: Work, scope: Scope) -> Result<Apply, EngineError> {
     if scope == Scope::DriftOnly {
-        // Before the lock, which would make a state.
+        // Before the lock: nothing is put back without a state.
         let state = session::read(engine.store.as_ref(), &work.key()).await?;
         if !state.as_ref().is_some_and(drift::is_used) {
             return Err(EngineError::NothingApplied(work.key().to_string()));
@@ -119,7 +119,17 @@ pub(super) async fn open(engine: &Engine, mut work: Work, scope: Scope) -> Resul
 
 /// Judges what has drifted, and has everything else stay as it is.
 fn hold_back(work: &mut Work, looked: &Looked, state: &StateFile) -> Result<DriftReport, EngineError> {
-    let input = drift::judge::Input { work, seen: &looked.seen, knows: drift::judge::Knows::State(state) };
+    // These are only glanced at here: whether they are there is all that is known.
+    let is_missing = |(_, orphan): &(&Doomed, &Orphan)| orphan.observed.is_none() && orphan.unreachable.is_none();
+    let missing = looked.doomed.iter().zip(&looked.orphans).filter(is_missing);
+    let gone = |(doomed, orphan): (&Doomed, &Orphan)| Seen {
+        subject: doomed.item.subject.clone(),
+        record: Some(orphan.record.clone()),
+        observed: None,
+        unreachable: None,
+    };
+    let left: Vec<Seen> = missing.map(gone).collect();
+    let input = drift::judge::Input { work, seen: &looked.seen, left: &left, knows: drift::judge::Knows::State(state) };
     let mut verdict = drift::judge::judge(&input)?;
     let held_back = HeldBack { drift_only: true, ..std::mem::take(&mut verdict.held_back) };
     let report = DriftReport::new(work, verdict, true, Vec::new(), looked.started.elapsed());
@@ -421,6 +431,7 @@ impl Site {
     fn header(&self, work: &Work, state: Option<&StateFile>) -> Header {
         let targets: BTreeSet<Target> = work.places.iter().flatten().map(target).collect();
         let recorded = state.and_then(|state| state.definitions.clone());
+        let used = state.filter(|state| drift::is_used(state));
         Header {
             instance: work.graph.node(NodeIndex(0)).address.clone(),
             caller: self.caller.clone(),
@@ -429,7 +440,7 @@ impl Site {
                 .filter(|recorded| recorded.hash != work.definitions.hash)
                 .map(|recorded| (recorded, work.definitions.clone())),
             definitions: work.definitions.clone(),
-            lineage: state.map(|state| state.lineage.clone()).unwrap_or_default(),
+            lineage: used.map(|state| state.lineage.clone()).unwrap_or_default(),
             serial: state.map(|state| state.serial).unwrap_or_default(),
         }
     }
@@ -445,7 +456,10 @@ fn assumed(work: &Work, wanted: &[Wanted]) -> BTreeSet<Question> {
     let unrecorded: BTreeMap<NodeIndex, &Identity> =
         wanted.iter().filter(|one| one.record.is_none()).map(|one| (one.index, &one.item.subject.identity)).collect();
     let stage = |index: NodeIndex, _: &str| if unrecorded.contains_key(&index) { Stage::New } else { Stage::Kept };
-    let mut questions = Wants::of(work, stage).questions(Breadth::Changes);
+    let wants = Wants::of(work, stage);
+    let never_used = wanted.iter().all(|one| one.never_used);
+    let wants = if never_used { wants.of_unused_state(work) } else { wants };
+    let mut questions = wants.questions(Breadth::Changes);
     questions.extend(zones_for(unrecorded.into_values()));
     questions
 }

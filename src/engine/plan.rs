@@ -85,10 +85,17 @@ pub struct Header {
     pub definitions_changed: Option<(DefinitionsUsed, DefinitionsUsed)>,
     /// The definitions used.
     pub definitions: DefinitionsUsed,
-    /// Lineage and serial of the state that was read; empty and 0 for a new one.
+    /// Lineage and serial of the state that was read; empty and 0 for one with which nothing was ever done.
     pub lineage: String,
     /// See `lineage`.
     pub serial: u64,
+}
+
+impl Header {
+    /// Whether no state of the instance was ever used: then nothing that it has made is ours.
+    pub(super) fn is_of_unused_state(&self) -> bool {
+        self.lineage.is_empty()
+    }
 }
 
 /// An account and region, and how it is reached.

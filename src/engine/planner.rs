@@ -5,6 +5,7 @@ mod orphans;
 #[cfg(test)]
 pub(super) mod tests;
 
+pub(super) use self::leaves::joined;
 use self::leaves::{Leaf, leaves};
 use super::object::observed_object;
 use super::plan::{Action, Change, FieldDifference, Header, NotCarriedOut, Plan, Summary};

@@ -86,6 +86,24 @@ pub(super) fn at<'a>(object: &'a Value, path: &[String]) -> &'a Value {
     path.iter().try_fold(object, |value, name| value.get(name)).unwrap_or(&Value::Null)
 }
 
+/// The places at which two objects differ, name by name: mappings by their names, lists as a whole. Null and absent are the
+/// same.
+pub(super) fn differing(left: &Value, right: &Value) -> Vec<Vec<String>> {
+    let fields = |value: &Value| value.as_object().cloned().unwrap_or_default();
+    let is_mapping = |value: &Value| value.is_object() || value.is_null();
+    if !(is_mapping(left) && is_mapping(right)) {
+        return if left == right { Vec::new() } else { vec![Vec::new()] };
+    }
+    let (left, right) = (fields(left), fields(right));
+    let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+    let below = |name: &String| {
+        let value = |of: &serde_json::Map<String, Value>| of.get(name).cloned().unwrap_or_default();
+        let places = differing(&value(&left), &value(&right)).into_iter();
+        places.map(|place| std::iter::once(name.clone()).chain(place).collect()).collect::<Vec<Vec<String>>>()
+    };
+    names.into_iter().flat_map(below).collect()
+}
+
 /// Where a resource goes, and who it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
@@ -151,6 +169,14 @@ mod tests {
         let tree = Tree::mapping(IndexMap::from([("spec".to_owned(), spec)]));
         assert!(!tree.is_known());
         assert_eq!(held(tree, "spec.id", &json!("old")), Tree::Known(json!({"spec": {"a": 1, "id": "old"}})));
+    }
+
+    #[test]
+    fn objects_differ_name_by_name_and_in_whole_lists() {
+        let applied = json!({"spec": {"a": 1, "tags": [{"key": "a"}], "same": [1], "none": null, "gone": {"x": 1}}});
+        let desired = json!({"spec": {"a": 2, "tags": [], "same": [1]}, "metadata": {"labels": {"a.b/c": "d"}}});
+        let places: Vec<String> = differing(&applied, &desired).into_iter().map(|place| place.join(" ")).collect();
+        assert_eq!(places, ["metadata labels a.b/c", "spec a", "spec gone x", "spec tags"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! From entries to state: one pure function, used for what is written now and for what is read back.
 
 use super::error::StateError;
-use super::file::{Record, StateFile};
+use super::file::{InstanceKey, Record, StateFile};
 use super::journal::Entry;
 use super::keys::Keys;
 use super::migrate;
@@ -71,14 +71,22 @@ fn replay(state: &mut StateFile, entry: &Entry) -> Result<(), String> {
 /// A state as it was read.
 #[derive(Debug)]
 pub(super) struct Loaded {
-    /// The state file as it stands in the store.
-    pub(super) stored: Stored,
+    /// The state file as it stands in the store. `None`: there is none yet.
+    pub(super) stored: Option<Stored>,
     /// What it says.
     pub(super) base: StateFile,
     /// What it says with the journal replayed.
     pub(super) current: StateFile,
     /// Keys of segments that are folded in already: a run ended between folding and removing them.
     pub(super) leftover: Vec<String>,
+}
+
+impl Loaded {
+    /// A state of which nothing is recorded yet.
+    pub(super) fn new(instance: &InstanceKey) -> Self {
+        let base = StateFile::new(instance.clone());
+        Self { stored: None, current: base.clone(), base, leftover: Vec::new() }
+    }
 }
 
 /// What one look at the store gave.
@@ -135,7 +143,7 @@ async fn look(store: &dyn Store, keys: &Keys) -> Result<Look, StateError> {
     if !unchanged {
         return Ok(Look::Moving(StateError::Conflict { key: keys.state.clone() }));
     }
-    Ok(Look::Still(Some(Box::new(Loaded { stored, base, current, leftover: numbers.leftover }))))
+    Ok(Look::Still(Some(Box::new(Loaded { stored: Some(stored), base, current, leftover: numbers.leftover }))))
 }
 
 fn no_file(keys: &Keys) -> StateError {

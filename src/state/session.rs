@@ -6,9 +6,8 @@ use super::file::{InstanceKey, StateFile};
 use super::journal::Journal;
 use super::keys::Keys;
 pub use super::lock::{Holder, Holding};
-use super::migrate;
 use super::replay::{Loaded, load};
-use super::store::{Store, Stored};
+use super::store::Store;
 use super::writer::{Request, Writer};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -22,8 +21,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Takes the lock, reads the file (or makes one with a new lineage), replays and folds the journal. Errors:
-    /// [`StateError::Locked`] and whatever reading and writing give.
+    /// Takes the lock, reads the file, replays and folds the journal. A new state has a new lineage, and a file as soon as
+    /// there is something to record. Errors: [`StateError::Locked`] and whatever reading and writing give.
     pub async fn open(store: Arc<dyn Store>, instance: InstanceKey, holder: Holder) -> Result<Self, StateError> {
         Self::open_with(store, instance, holder, clock::system()).await
     }
@@ -42,11 +41,11 @@ impl Session {
         };
         let loaded = match load(&*store, &keys).await? {
             Some(loaded) => loaded,
-            None => make(&*store, &keys, &instance).await?,
+            None => Loaded::new(&instance),
         };
         check_instance(&keys, &loaded.base, Some(&instance))?;
         let mut writer = Writer::new(store, keys, lock, clock.clone(), loaded);
-        writer.fold().await?;
+        Box::pin(writer.fold()).await?;
         let (requests, served) = mpsc::unbounded_channel();
         let journal = Journal::new(instance, requests.clone(), writer.watch(), clock);
         tokio::spawn(writer.run(served));
@@ -107,14 +106,6 @@ async fn read_one(store: &dyn Store, keys: &Keys, instance: Option<&InstanceKey>
     let Some(loaded) = load(store, keys).await? else { return Ok(None) };
     check_instance(keys, &loaded.base, instance)?;
     Ok(Some(loaded.current))
-}
-
-/// Makes the file of a new state. It is there before the first segment, so that a journal always has a lineage.
-async fn make(store: &dyn Store, keys: &Keys, instance: &InstanceKey) -> Result<Loaded, StateError> {
-    let base = StateFile::new(instance.clone());
-    let bytes = migrate::encode_file(&keys.state, &base)?;
-    let tag = store.put_if_absent(&keys.state, &bytes).await?;
-    Ok(Loaded { stored: Stored { bytes, tag }, current: base.clone(), base, leftover: Vec::new() })
 }
 
 fn keys_of(instance: &InstanceKey) -> Result<Keys, StateError> {

@@ -49,8 +49,8 @@ pub(super) struct Writer {
     keys: Keys,
     lock: Box<dyn Lock>,
     clock: Clock,
-    /// The file as it stands in the store.
-    stored: Stored,
+    /// The file as it stands in the store. `None`: nothing was recorded yet.
+    stored: Option<Stored>,
     /// What it says.
     base: StateFile,
     /// See [`Loaded::leftover`].
@@ -133,6 +133,7 @@ impl Writer {
     }
 
     async fn commit(&mut self, entries: Vec<Entry>, mut after: StateFile) -> Result<(), StateError> {
+        self.file().await?;
         let number = after.folded_segment + 1;
         let key = self.keys.segment(number);
         let segment = Segment { version: VERSION, lineage: after.lineage.clone(), number, entries };
@@ -148,6 +149,25 @@ impl Writer {
                 Err(error)
             }
         }
+    }
+
+    /// The file as it stands in the store. That of a new state is made here, before its first segment, so that a journal
+    /// always has a lineage, and what records nothing leaves nothing behind.
+    async fn file(&mut self) -> Result<Stored, StateError> {
+        if let Some(stored) = &self.stored {
+            return Ok(stored.clone());
+        }
+        let key = &self.keys.state;
+        let bytes = migrate::encode_file(key, &self.base)?;
+        let tag = match self.store.put_if_absent(key, &bytes).await {
+            // An earlier attempt failed and wrote it all the same.
+            Err(StateError::Conflict { key: taken }) => match self.store.get(key).await? {
+                Some(found) if found.bytes == bytes => found.tag,
+                _ => return Err(StateError::Conflict { key: taken }),
+            },
+            tag => tag?,
+        };
+        Ok(self.stored.insert(Stored { bytes, tag }).clone())
     }
 
     /// Finds out whether a write that failed is in the store all the same, so that what comes next gets the right number.
@@ -190,30 +210,31 @@ impl Writer {
     }
 
     async fn write_file(&mut self) -> Result<(), StateError> {
+        let stored = self.file().await?;
         let mut after = StateFile::clone(&self.current());
         after.version = VERSION;
         after.writer = writer();
         let changed = !after.same_content(&self.base);
         if changed {
             after.serial += 1;
-            self.back_up().await?;
+            self.back_up(&stored.bytes).await?;
         }
         let key = &self.keys.state;
         let bytes = migrate::encode_file(key, &after)?;
-        let tag = self.store.put_if_match(key, &bytes, &self.stored.tag).await?;
-        self.stored = Stored { bytes, tag };
+        let tag = self.store.put_if_match(key, &bytes, &stored.tag).await?;
+        self.stored = Some(Stored { bytes, tag });
         self.base = after.clone();
         self.state.send_replace(Arc::new(after));
         Ok(())
     }
 
     /// Keeps the file that is about to be replaced, and lets go of the oldest.
-    async fn back_up(&self) -> Result<(), StateError> {
+    async fn back_up(&self, bytes: &[u8]) -> Result<(), StateError> {
         // A state that was just made has nothing to keep.
         if self.base.serial == 0 {
             return Ok(());
         }
-        match self.store.put_if_absent(&self.keys.backup(self.base.serial), &self.stored.bytes).await {
+        match self.store.put_if_absent(&self.keys.backup(self.base.serial), bytes).await {
             // An earlier fold got this far.
             Ok(_) | Err(StateError::Conflict { .. }) => {}
             Err(error) => return Err(error),

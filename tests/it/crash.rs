@@ -128,29 +128,49 @@ fn roles_and_a_cluster_of_another_lineage_are_refused() {
     let all = format!("{}{}", refused.stdout, refused.stderr);
     assert!(all.contains("lineage"), "{all}");
     assert_eq!(world.aws.mutating(), []);
+    assert!(!world.folder.path().join("other/argocd/EksCluster.workload-cluster1.json").exists(), "nothing was recorded");
     assert_eq!(without_deleted(world.inventory(&world.workload)), before);
 }
+
+/// Nothing of it has a name that can be taken only once.
+#[test]
+fn objects_that_are_found_by_their_tags_alone_are_not_made_again_where_their_state_is_lost() {
+    let world = World::new();
+    let vpc = foreign_vpc(&world, &OF_ANOTHER_LINEAGE);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    for command in [&["plan", "cluster.yaml"][..], &["apply", "cluster.yaml", "--yes"], &["plan", "cluster.yaml", "-o", "json"]] {
+        let refused = world.fleetctl(command).expect(1);
+        let all = format!("{}{}", refused.stdout, refused.stderr);
+        assert!(all.contains(&vpc) && all.contains("lineage") && all.contains("--state"), "{all}");
+        assert_eq!(all.matches(&vpc).count(), 1, "{all}");
+    }
+    assert_eq!(world.aws.mutating(), []);
+    assert_eq!(world.aws.calls().iter().filter(|call| call.operation == "DescribeTags").count(), 3);
+    assert!(!world.folder.path().join("state/argocd/EksCluster.workload-cluster1.json").exists());
+}
+
+/// Tags of the instance's VPC that another state has made.
+const OF_ANOTHER_LINEAGE: [(&str, &str); 4] = [
+    ("Name", "workload-cluster1-vpc"),
+    ("fleetctl:lineage", "0d3f1c2e-4a5b-4c6d-8e7f-9a0b1c2d3e4f"),
+    ("fleetctl:address", "EksCluster/workload-cluster1/vpc/vpc"),
+    ("fleetctl:instance", "argocd/EksCluster/workload-cluster1"),
+];
 
 /// Two VPCs of somebody else: one has only the name, the other has tags of another lineage with our address as well.
 #[test]
 fn a_vpc_of_another_lineage_with_the_same_name_is_not_touched() {
     let world = World::new();
     world.settings(&json!({"ec2VisibilityLagSeconds": 2.0, "iamVisibilityLagSeconds": 1.0}));
-    let name = ("Name", "workload-cluster1-vpc");
-    let foreign = [
-        foreign_vpc(&world, &[name]),
-        foreign_vpc(
-            &world,
-            &[
-                name,
-                ("fleetctl:lineage", "0d3f1c2e-4a5b-4c6d-8e7f-9a0b1c2d3e4f"),
-                ("fleetctl:address", "EksCluster/workload-cluster1/vpc/vpc"),
-                ("fleetctl:instance", "argocd/EksCluster/workload-cluster1"),
-            ],
-        ),
-    ];
+    let foreign = [&OF_ANOTHER_LINEAGE[..1], &OF_ANOTHER_LINEAGE].map(|tags| foreign_vpc(&world, tags));
     let before = without_deleted(world.inventory(&world.workload));
-    Emulator::shared().request(reqwest::Method::DELETE, &format!("/_fleet/calls?account={}", world.workload), None);
+    // While it bears the instance's mark, a first apply is refused.
+    let (key, value) = OF_ANOTHER_LINEAGE[3];
+    let mark = |operation: &str, value: &[(&str, &str)]| {
+        let tag = [("ResourceId.1", foreign[1].as_str()), ("Tag.1.Key", key)];
+        Account(&world.workload).ec2(operation, &[&tag, value].concat());
+    };
+    mark("DeleteTags", &[]);
 
     // Killed right after CreateVpc, so that the VPC has to be found again among the three of that name.
     world.aws.trap("CreateVpc");
@@ -158,8 +178,10 @@ fn a_vpc_of_another_lineage_with_the_same_name_is_not_touched() {
     world.aws.wait_sprung();
     child.kill().unwrap();
     child.wait().unwrap();
+    mark("CreateTags", &[("Tag.1.Value", value)]);
+    Emulator::shared().request(reqwest::Method::DELETE, &format!("/_fleet/calls?account={}", world.workload), None);
     world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
-    let of_ours = |vpcs: &Value| vpcs.as_array().unwrap().iter().filter(|vpc| vpc["name"] == name.1).count();
+    let of_ours = |vpcs: &Value| vpcs.as_array().unwrap().iter().filter(|vpc| vpc["name"] == OF_ANOTHER_LINEAGE[0].1).count();
     let inventory = world.inventory(&world.workload);
     assert_eq!(of_ours(&inventory["ec2"]["us-west-2"]["vpcs"]), 3);
     world.fleetctl(&["destroy", "cluster.yaml", "--yes"]).expect(0);

@@ -243,6 +243,41 @@ fn what_the_documents_have_brought_since_is_no_drift_and_is_left_alone() {
 }
 
 #[test]
+fn what_drifted_and_is_wanted_otherwise_by_now_goes_back_to_what_was_applied() {
+    let world = World::new();
+    let documents = |tenant: &str| {
+        let text = world.instance("workload-cluster1", "").replace("tenant: tenant1", &format!("tenant: {tenant}"));
+        world.write("cluster.yaml", &text);
+    };
+    documents("tenant1");
+    world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
+    let cluster = "/clusters/workload-cluster1";
+    let tenant = || Account(&world.workload).eks(cluster)["cluster"]["tags"]["tenant"].clone();
+    assert_eq!(tenant(), "tenant1");
+    let arn = encoded(Account(&world.workload).eks(cluster)["cluster"]["arn"].as_str().unwrap());
+    world.by_hand("eks", "POST", &format!("/tags/{arn}"), r#"{"tags": {"tenant": "oops"}}"#);
+    relabel(&world, "tenant", "oops");
+    documents("tenant3");
+    let report = drift(&world, 2);
+    assert_eq!(lines(&report), ["changed argocdSecret metadata.labels[tenant]", "changed ekscluster spec.tags[tenant]"]);
+    for kind in ["Secret", "Cluster"] {
+        let of_kind = |list: &str| report[list].as_array().unwrap().iter().find(|one| one["kind"] == kind).unwrap().clone();
+        let (finding, pending) = (of_kind("findings"), of_kind("pending"));
+        let field = &finding["fields"][0];
+        let voices = (&field["desired"], &field["applied"], &field["observed"]);
+        assert_eq!(voices, (&json!("tenant3"), &json!("tenant1"), &json!("oops")));
+        assert!(pending["fields"].as_array().unwrap().contains(field), "{pending}");
+    }
+    world.fleetctl(&["apply", "cluster.yaml", "--drift-only", "--yes"]).expect(0);
+    assert_eq!((tenant(), &world.registered()[0]["labels"]["tenant"]), (json!("tenant1"), &json!("tenant1")));
+    let report = drift(&world, 0);
+    assert!(report["pending"].as_array().unwrap().len() >= 2, "{report:#}");
+    world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
+    assert_eq!((tenant(), &world.registered()[0]["labels"]["tenant"]), (json!("tenant3"), &json!("tenant3")));
+    assert_eq!(drift(&world, 0)["pending"], json!([]));
+}
+
+#[test]
 fn nothing_is_made_that_never_was_where_only_drift_is_put_back() {
     let mut world = World::new();
     world.set("ARGOCD_SERVER", "");
@@ -476,4 +511,21 @@ fn what_was_never_applied_waits_and_does_not_keep_others_from_being_put_back() {
     assert!(put_back.stderr.contains("EksCluster/other"), "{}", put_back.stderr);
     assert_eq!(count(&world.aws.mutating()).into_iter().collect::<Vec<_>>(), [("ec2:CreateTags".to_owned(), 1)]);
     assert_eq!(lines(&drift(&world, 0)), Vec::<String>::new());
+}
+
+#[test]
+fn what_the_documents_name_otherwise_is_still_looked_at() {
+    let world = applied();
+    let text = world.instance("workload-cluster1", "");
+    remove_entry(&world, &argocd_principal(&world));
+    for other in [
+        text.replace("region: us-west-2", "region: us-east-1"),
+        text.replace("spec:\n  name: workload-cluster1", "spec:\n  name: b"),
+    ] {
+        world.write("cluster.yaml", &other);
+        let report = drift(&world, 2);
+        assert_eq!(lines(&report), ["missing accessEntry"], "{report:#}");
+        assert!(report["findings"][0]["reason"].as_str().unwrap().contains("is not put back"), "{report:#}");
+        assert_eq!(report["summary"]["unreadable"], 0);
+    }
 }

@@ -3,9 +3,9 @@
 use super::report::{Class, FieldDrift, Finding, Pending, Unreadable, Verdict};
 use crate::engine::object::observed_object;
 use crate::engine::plan::Action;
-use crate::engine::planner::{Seen, refusal};
+use crate::engine::planner::{Seen, joined, refusal};
 use crate::engine::report::EngineError;
-use crate::engine::work::{Work, at, place_to_hold};
+use crate::engine::work::{Work, at, differing, place_to_hold};
 use crate::graph::catalog::Production;
 use crate::graph::evaluation::{Evaluation, Observation, Observations, evaluate};
 use crate::graph::expansion::NodeIndex;
@@ -17,6 +17,9 @@ use crate::kinds::news::{News, news};
 use crate::state::file::{Phase, Record, StateFile};
 use serde_json::Value;
 use std::collections::BTreeMap;
+
+/// Said of what has drifted and is not in the documents, or not under that name: putting back is not for it.
+const NOT_IN_DOCUMENTS: &str = "it is recorded, and the documents name it no more, or otherwise: it is not put back";
 
 /// Names under which the kinds keep AWS's word for how an object is.
 const STATES: [&str; 2] = ["status", "state"];
@@ -37,6 +40,8 @@ pub(in crate::engine) struct Input<'a> {
     pub(in crate::engine) work: &'a Work,
     /// By node of the graph.
     pub(in crate::engine) seen: &'a BTreeMap<NodeIndex, Seen>,
+    /// What is recorded and stands in the graph no more, or under another name, account or region.
+    pub(in crate::engine) left: &'a [Seen],
     /// What is known of the last apply.
     pub(in crate::engine) knows: Knows<'a>,
 }
@@ -63,16 +68,23 @@ pub(in crate::engine) fn judge(input: &Input<'_>) -> Result<Verdict, EngineError
         verdict.add(*index, case.decide());
     }
     verdict.pending.extend(left(input, &evaluation));
+    for seen in input.left {
+        verdict.add_left(seen, input.knows);
+    }
     Ok(verdict)
+}
+
+/// Whether something recorded is to be looked at although no resource of the graph is it.
+pub(in crate::engine) fn has_left(work: &Work, record: &Record) -> bool {
+    let placed = work.places.iter().flatten().any(|place| place.identity == record.identity);
+    // What the settings leave out is nobody's business here.
+    !placed && !(record.identity.is_secret() && !work.left_out.is_empty())
 }
 
 /// What is recorded and stands in the graph no more: apply would remove it.
 fn left(input: &Input<'_>, evaluation: &Evaluation) -> Vec<Pending> {
     let Knows::State(state) = input.knows else { return Vec::new() };
-    let placed = |record: &Record| input.work.places.iter().flatten().any(|place| place.identity == record.identity);
-    // What the settings leave out is nobody's business here.
-    let left_out = |record: &Record| record.identity.is_secret() && !input.work.left_out.is_empty();
-    let gone = state.resources.iter().filter(|record| !placed(record) && !left_out(record));
+    let gone = state.resources.iter().filter(|record| has_left(input.work, record));
     let renamed = |record: &Record| {
         let node = input.work.graph.resources().find(|(_, node)| node.address == record.address);
         node.is_some_and(|(index, _)| !evaluation.is_excluded(index))
@@ -139,19 +151,43 @@ impl Verdict {
         self.findings.extend(outcome.findings);
         self.pending.extend(outcome.pending);
         if let Some(unread) = outcome.unread {
-            let same = |one: &&mut Unreadable| {
-                (&one.account, &one.region, &one.reason) == (&unread.account, &unread.region, &unread.reason)
-            };
-            match self.unreadable.iter_mut().find(same) {
-                Some(known) => known.addresses.extend(unread.addresses),
-                None => self.unreadable.push(unread),
-            }
+            self.unread(unread);
         }
         if outcome.hold_whole {
             self.held_back.whole.insert(index);
         }
         if !outcome.hold_fields.is_empty() {
             self.held_back.fields.insert(index, outcome.hold_fields);
+        }
+    }
+}
+
+impl Verdict {
+    /// What has left the graph is compared with what was applied last; the documents say nothing of it.
+    fn add_left(&mut self, seen: &Seen, knows: Knows<'_>) {
+        let identity = &seen.subject.identity;
+        let Some(kind) = catalog::kind(&identity.api_version, &identity.kind) else { return };
+        let Some(record) = &seen.record else { return };
+        let desired = Tree::Known(record.applied.clone());
+        let Outcome { mut findings, unread, .. } = Case { kind, seen, desired: &desired, knows }.decide();
+        for finding in &mut findings {
+            let left = (finding.class != Class::Info).then(|| NOT_IN_DOCUMENTS.to_owned());
+            finding.reason = [finding.reason.take(), left].into_iter().flatten().reduce(|one, other| format!("{one}; {other}"));
+            finding.fields.iter_mut().for_each(|field| field.desired = Value::Null);
+        }
+        if let Some(unread) = unread {
+            self.unread(unread);
+        }
+        self.objects += usize::from(seen.unreachable.is_none());
+        self.findings.extend(findings);
+    }
+
+    fn unread(&mut self, unread: Unreadable) {
+        let same =
+            |one: &&mut Unreadable| (&one.account, &one.region, &one.reason) == (&unread.account, &unread.region, &unread.reason);
+        match self.unreadable.iter_mut().find(same) {
+            Some(known) => known.addresses.extend(unread.addresses),
+            None => self.unreadable.push(unread),
         }
     }
 }
@@ -204,16 +240,34 @@ impl Case<'_> {
             (Some(record), None, _, _) if record.phase == Phase::Deleting => {
                 Outcome { pending: Some(self.pending(Action::Create, Vec::new())), hold_whole: true, ..Outcome::default() }
             }
-            (Some(record), None, None, _) => self.missing(Some(&record.id)),
-            (None, None, None, Knows::Nothing) => self.missing(None),
+            (Some(record), None, None, _) => self.out_of_use(record, self.missing(Some(&record.id))),
+            (None, None, None, Knows::Nothing) => Outcome { findings: vec![self.missing(None)], ..Outcome::default() },
             (Some(record), None, Some(observed), _) => self.conflict(observed).unwrap_or_else(|| self.recorded(record, observed)),
             (None, None, Some(observed), Knows::Nothing) => self.conflict(observed).unwrap_or_else(|| self.found(observed)),
         }
     }
 
-    fn missing(&self, id: Option<&String>) -> Outcome {
-        let finding = Finding { id: id.cloned(), ..self.finding(Class::Missing) };
-        Outcome { findings: vec![finding], ..Outcome::default() }
+    fn missing(&self, id: Option<&String>) -> Finding {
+        Finding { id: id.cloned(), ..self.finding(Class::Missing) }
+    }
+
+    /// It has to be made anew, as it was when it was last applied.
+    fn out_of_use(&self, record: &Record, finding: Finding) -> Outcome {
+        let known = self.kind.recordable(&self.desired.known_part());
+        let unknowns = self.desired.unknowns();
+        let mut outcome = Outcome { findings: vec![finding], ..Outcome::default() };
+        let mut fields = Vec::new();
+        for place in differing(&record.applied, &known) {
+            let path = place.iter().fold(String::new(), |path, name| joined(&path, name));
+            if unknowns.iter().any(|(unknown, _)| compare::undecided(&path, unknown)) {
+                continue;
+            }
+            let (desired, applied) = (at(&known, &place).clone(), at(&record.applied, &place).clone());
+            fields.push(FieldDrift { path, desired, applied: Some(applied.clone()), observed: Value::Null });
+            outcome.hold_fields.insert(place, applied);
+        }
+        outcome.pending = (!fields.is_empty()).then(|| self.pending(Action::Update, fields));
+        outcome
     }
 
     /// Several that stand in each other's way (registrations of one cluster): none of them can be compared. In the kind's
@@ -241,14 +295,16 @@ impl Case<'_> {
         };
         if let Some(reason) = broken(observed) {
             let finding = Finding { reason: Some(reason), fields: state_field(observed, record), ..self.finding(Class::Changed) };
-            return Outcome { findings: vec![finding], ..Outcome::default() };
+            return self.out_of_use(record, finding);
         }
         let Compared { changed, mut pending, mut reasons, hold_fields } = self.compared(record, observed);
         let mut outcome = Outcome { hold_fields, ..Outcome::default() };
         reasons.splice(0..0, foreign);
         if record.phase == Phase::Created {
             // It was never brought to what was wanted: that is nobody's doing outside.
-            pending.extend(changed);
+            let told = |one: &FieldDrift| pending.iter().any(|other| other.path == one.path);
+            let untold: Vec<FieldDrift> = changed.into_iter().filter(|one| !told(one)).collect();
+            pending.extend(untold);
             outcome.pending = Some(self.pending(Action::Update, pending));
             return outcome;
         }
@@ -271,12 +327,19 @@ impl Case<'_> {
         let bare = self.kind.compare(&without_settings(then), &record.applied, observed, applied);
         let find = |changes: &[FieldChange], path: &str| changes.iter().find(|change| change.path == path).cloned();
         let known = self.desired.known_part();
+        let recordable = self.kind.recordable(&known);
         let mut compared = Compared::default();
         for change in self.differences(observed, applied) {
             if let Some(then) = find(&was, &change.path) {
+                // Only what was applied last is put back; what the documents want by now waits.
+                let place = place_to_hold(&change.path, &record.applied, &known);
+                if then.after != change.after && at(&record.applied, &place) != at(&recordable, &place) {
+                    compared.hold_back(&change.path, record, &known);
+                    compared.pending.push(field(change.clone(), Some(then.after.clone())));
+                }
+                compared.reasons.extend((then.changeability != Changeability::InPlace).then(|| refusal(&then)));
                 // What comes of settings is not kept with what was applied.
                 let applied = find(&bare, &change.path).map(|_| then.after);
-                compared.reasons.extend((change.changeability != Changeability::InPlace).then(|| refusal(&change)));
                 compared.changed.push(field(change, applied));
             } else {
                 let applied = change.before.clone();

@@ -38,7 +38,7 @@ pub(super) async fn drift(viewer: &Viewer<'_>, work: &Work, recorded: &Recorded)
     let state = recorded.state.as_ref().filter(|state| is_used(state));
     let looked = viewer.look(work, state).await;
     let knows = state.map_or(Knows::Nothing, Knows::State);
-    let mut verdict = judge(&Input { work, seen: &looked.seen, knows })?;
+    let mut verdict = judge(&Input { work, seen: &looked.seen, left: &looked.left, knows })?;
     let mut notes: Vec<String> = recorded.holding.iter().map(being_applied).collect();
     notes.extend(state.filter(|_| recorded.holding.is_none()).and_then(left_open));
     notes.extend(looked.notes);

@@ -1,5 +1,6 @@
 //! Looking, with readers and nothing else.
 
+use super::judge::has_left;
 use crate::aws::error::CallError;
 use crate::aws::reading::ReaderSessions;
 use crate::aws::sessions::SessionError;
@@ -95,6 +96,8 @@ pub(in crate::engine) struct Viewer<'a> {
 pub(in crate::engine) struct Looked {
     /// By node of the graph. What could not be read is `unreachable`.
     pub(in crate::engine) seen: BTreeMap<NodeIndex, Seen>,
+    /// What is recorded and has left the graph.
+    pub(in crate::engine) left: Vec<Seen>,
     /// What people should know beside.
     pub(in crate::engine) notes: Vec<String>,
 }
@@ -136,9 +139,53 @@ impl Viewer<'_> {
             looked.notes.extend(note);
             looked.seen.insert(index, seen);
         }
+        looked.left = self.look_at_left(work, state, &mut doors).await;
         looked.notes.sort();
         looked.notes.extend(doors.several());
         looked
+    }
+
+    /// Looks at what is recorded and has left the graph.
+    async fn look_at_left(&self, work: &Work, state: Option<&StateFile>, doors: &mut Doors) -> Vec<Seen> {
+        let Some(state) = state else { return Vec::new() };
+        let mut sights = Vec::new();
+        let mut left = Vec::new();
+        for record in state.resources.iter().filter(|record| has_left(work, record)) {
+            match self.sight_of(record, &state.lineage, doors).await {
+                Ok(sight) => sights.push((sight, record)),
+                Err(closed) => left.push(closed),
+            }
+        }
+        let seen = stream::iter(&sights).map(|(sight, record)| self.see_recorded(sight, record)).buffer_unordered(CONCURRENT);
+        left.extend(seen.collect::<Vec<_>>().await);
+        left.sort_by(|one, other| one.subject.address.cmp(&other.subject.address));
+        left
+    }
+
+    async fn sight_of(&self, record: &Record, lineage: &str, doors: &mut Doors) -> Result<Sight, Seen> {
+        let common = |partition| Common { settings: self.settings, instance: &self.instance, lineage, partition };
+        let subject = |partition| common(partition).subject(&record.identity, &record.address, record.role.as_ref(), Vec::new());
+        let closed = |reason: String| Seen {
+            subject: subject("aws"),
+            record: Some(record.clone()),
+            observed: None,
+            unreachable: Some(reason),
+        };
+        if record.identity.is_secret() && !matches!(self.settings.argocd, ArgoCd::Server(_)) {
+            return Err(closed(NO_ARGOCD.to_owned()));
+        }
+        let kind = known_kind(&record.identity, &self.instance).map_err(|error| closed(error.to_string()))?;
+        let place = Place { identity: record.identity.clone(), role: record.role.clone(), because: String::new() };
+        let door = doors.open(self, &place).await.map_err(closed)?;
+        Ok(Sight { kind, subject: subject(&door.partition), readers: door.readers.clone() })
+    }
+
+    async fn see_recorded(&self, sight: &Sight, record: &Record) -> Seen {
+        let stop = Stop::default();
+        let patience = Patience { window: self.settings.visibility_window, stop: &stop, events: self.events };
+        let answer = look_until_sure(sight.view(), record, patience, Depth::Whole).await;
+        let (observed, unreachable) = answer.map_or_else(|error| (None, Some(told(&error))), |observed| (observed, None));
+        Seen { subject: sight.subject.clone(), record: Some(record.clone()), observed, unreachable }
     }
 
     /// What looks at one resource, or the resource as it is known without looking.

@@ -41,10 +41,11 @@ pub(super) async fn check(engine: &Engine, planned: &[(&Work, &Plan)], breadth: 
 
 fn wants_of(work: &Work, plan: &Plan) -> Wants {
     let changes: BTreeMap<&str, &Change> = plan.changes.iter().map(|change| (change.address.as_str(), change)).collect();
-    Wants::of(work, |index, field| {
+    let wants = Wants::of(work, |index, field| {
         let change = changes.get(work.graph.node(index).address.as_str());
         change.map_or(Stage::Kept, |change| stage(change, field))
-    })
+    });
+    if plan.header.is_of_unused_state() { wants.of_unused_state(work) } else { wants }
 }
 
 fn stage(change: &Change, field: &str) -> Stage {

@@ -29,6 +29,8 @@ pub(in crate::engine) enum Question {
     Network { place: Place, subnets: Vec<String>, vpcs: Vec<String> },
     /// Whether a role of an account is there.
     Role { account: String, name: String },
+    /// The ids of objects that bear an instance's mark.
+    Marked { place: Place, instance: String },
 }
 
 /// What came of a question.
@@ -41,6 +43,7 @@ pub(in crate::engine) enum Answer {
     Count(u64),
     Network(Network),
     Exists(bool),
+    Ids(Vec<String>),
 }
 
 /// What came of each question. Those that nobody could be asked are missing: no way leads into the account.
@@ -81,6 +84,7 @@ impl Question {
             | Self::Quota(place, _)
             | Self::Used(place, _)
             | Self::AddonVersions { place, .. }
+            | Self::Marked { place, .. }
             | Self::Network { place, .. } => (&place.account, Some(&place.region)),
             Self::Role { account, .. } => (account, None),
         }
@@ -101,6 +105,7 @@ impl Question {
             Self::Used(_, quota) => facts::used(readers, *quota).await.map(Answer::Count),
             Self::Network { subnets, vpcs, .. } => facts::network(readers, subnets, vpcs).await.map(Answer::Network),
             Self::Role { name, .. } => facts::role_exists(readers, name).await.map(Answer::Exists),
+            Self::Marked { instance, .. } => readers.ec2.objects_of(instance).await.map(Answer::Ids),
         }
     }
 }

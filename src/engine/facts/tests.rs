@@ -7,6 +7,7 @@ use super::*;
 use crate::aws::error::{CallError, ErrorClass};
 use crate::aws::facts::{ClusterVersion, Network, Quota, Subnet, Vpc};
 use crate::engine::api::{ArgoCd, EngineSettings};
+use crate::engine::finding::Severity;
 use crate::engine::place::{expand_all, place_all};
 use crate::graph::definition::Definitions;
 use crate::graph::diagnostic::SourceFile;
@@ -122,6 +123,7 @@ fn answer(question: &Question) -> Answer {
         Question::Used(..) => Answer::Count(0),
         Question::Network { .. } => Answer::Network(network()),
         Question::Role { .. } => Answer::Exists(true),
+        Question::Marked { .. } => Answer::Ids(Vec::new()),
     }
 }
 
@@ -164,6 +166,39 @@ fn says(found: &[Vec<String>], lines: &[&str]) {
 fn a_new_cluster_in_an_account_that_is_as_it_should_be() {
     says(&found(&[""], as_it_is), &[]);
     says(&found(&[EXISTING], as_it_is), &[]);
+}
+
+#[test]
+fn what_another_state_has_made_is_not_made_again() {
+    let works = instances(&["", EXISTING]);
+    let wants = works.iter().map(|work| Wants::of(work, |_, _| Stage::New).of_unused_state(work));
+    let wants: Vec<Wants> = wants.collect();
+    let question = Question::Marked { place: place(), instance: "argocd/EksCluster/c0".into() };
+    let asked =
+        |wants: &Wants| wants.questions(Breadth::Changes).into_iter().filter(|one| matches!(one, Question::Marked { .. }));
+    assert_eq!(wants.iter().flat_map(asked).collect::<Vec<_>>(), [question.clone()], "only where it makes something of EC2");
+    let found = |answer: Result<Answer, CallError>| {
+        let answers = Answers::from([(question.clone(), answer)]);
+        let found = checks::all(&wants[..1], &answers, day("2026-03-01")).concat();
+        found.into_iter().filter(|one| one.text.contains("argocd/EksCluster/c0")).collect::<Vec<_>>()
+    };
+    assert_eq!(found(Ok(Answer::Ids(Vec::new()))), []);
+    let refused = found(Ok(Answer::Ids(["vpc-1", "subnet-1", "subnet-2", "subnet-3"].map(str::to_owned).into())));
+    assert_eq!((refused.len(), refused[0].severity), (1, Severity::Refused));
+    assert_eq!(
+        refused[0].text,
+        "4 objects of EC2 carry the tags of argocd/EksCluster/c0 and another lineage (vpc-1, subnet-1, subnet-2, …): another \
+         state has made them, which is elsewhere or lost; here they would be made a second time"
+    );
+    let denied = found(Err(CallError {
+        service: "ec2",
+        operation: "DescribeTags",
+        class: ErrorClass::Denied,
+        code: "UnauthorizedOperation".into(),
+        message: "no".into(),
+        request_id: None,
+    }));
+    assert_eq!(denied[0].severity, Severity::Note);
 }
 
 /// The budget: seven calls for a new cluster, as its add-on names no version, and one of them is asked per account and region.

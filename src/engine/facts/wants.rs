@@ -2,9 +2,12 @@
 
 use super::{Breadth, Place, Question};
 use crate::aws::facts::Quota;
+use crate::engine::subject::marked;
 use crate::engine::work::Work;
 use crate::graph::expansion::NodeIndex;
 use crate::graph::identity::{Address, Identity};
+use crate::kinds::catalog;
+use crate::kinds::kind::Kind;
 use ipnet::IpNet;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -82,6 +85,15 @@ pub(super) struct Vpc {
     pub(super) blocks: Vec<IpNet>,
 }
 
+/// An account and region in which nothing may bear the instance's mark yet: no state of it was ever used.
+#[derive(Debug, Clone)]
+pub(super) struct Fresh {
+    /// The first object there.
+    pub(super) object: Object,
+    /// The instance's mark.
+    pub(super) instance: String,
+}
+
 /// What one instance wants.
 #[derive(Debug, Clone, Default)]
 pub(in crate::engine) struct Wants {
@@ -93,6 +105,7 @@ pub(in crate::engine) struct Wants {
     pub(super) vpcs: Vec<Vpc>,
     /// Roles that the graph has, made or not: account and name.
     pub(super) roles: BTreeSet<(String, String)>,
+    pub(super) fresh: Vec<Fresh>,
 }
 
 impl Wants {
@@ -106,6 +119,20 @@ impl Wants {
             }
         }
         wants
+    }
+
+    /// The same where no state of the instance was ever used.
+    pub(in crate::engine) fn of_unused_state(mut self, work: &Work) -> Self {
+        for index in &work.graph.order {
+            let node = work.graph.node(*index);
+            let Some(place) = work.place(*index) else { continue };
+            let is_found = catalog::kind(&node.api_version, &node.kind).is_some_and(Kind::is_found_by_marks);
+            let object = Object { address: node.address.clone(), identity: place.identity.clone() };
+            if is_found && !self.fresh.iter().any(|fresh| fresh.object.place() == object.place()) {
+                self.fresh.push(Fresh { object, instance: marked(&work.key()) });
+            }
+        }
+        self
     }
 
     fn add(&mut self, work: &Work, index: NodeIndex, object: Object, stage: &impl Fn(NodeIndex, &str) -> Stage) {
@@ -142,6 +169,7 @@ impl Wants {
             questions.extend(cluster.version.as_ref().map(|_| Question::ClusterVersions(cluster.object.place())));
             questions.extend(cluster.network());
         }
+        questions.extend(self.fresh.iter().map(Fresh::question));
         questions.extend(self.addons.iter().map(Addon::question));
         let of_others = self.principals.iter().filter(|principal| !self.roles.contains(&principal.role()));
         questions.extend(of_others.map(Principal::question));
@@ -183,6 +211,12 @@ impl Cluster {
 impl Addon {
     pub(super) fn question(&self) -> Question {
         Question::AddonVersions { place: self.object.place(), addon: self.name.clone(), kubernetes: self.kubernetes.clone() }
+    }
+}
+
+impl Fresh {
+    pub(super) fn question(&self) -> Question {
+        Question::Marked { place: self.object.place(), instance: self.instance.clone() }
     }
 }
 

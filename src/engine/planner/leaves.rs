@@ -58,7 +58,8 @@ fn collect_known<'a>(value: &'a Value, path: String, found: &mut Vec<(String, Le
     }
 }
 
-fn joined(path: &str, key: &str) -> String {
+/// The path of a name below a path.
+pub(in crate::engine) fn joined(path: &str, key: &str) -> String {
     match (path.is_empty(), key.contains(['.', '/'])) {
         (true, _) => key.to_owned(),
         (false, false) => format!("{path}.{key}"),

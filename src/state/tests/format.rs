@@ -117,6 +117,7 @@ async fn an_instance_without_namespace_has_a_folder_too() {
     let store = MemoryStore::new();
     let instance = InstanceKey { namespace: String::new(), ..instance() };
     let opened = session::Session::open(std::sync::Arc::new(store.clone()), instance.clone(), super::holder()).await.unwrap();
+    opened.journal().duration("VPC".into(), 1.0).await.unwrap();
     opened.close().await.unwrap();
     assert_eq!(store.list("").await.unwrap(), ["_cluster/EksCluster.workload-cluster1.json"]);
     assert_eq!(session::read_each(&store).await.unwrap()[0].1.as_ref().unwrap().instance, instance);

@@ -53,6 +53,18 @@ async fn a_second_create_waits_until_the_first_is_resolved() {
 }
 
 #[tokio::test]
+async fn a_session_that_records_nothing_leaves_nothing_behind() {
+    let store = MemoryStore::new();
+    open(&store).await.close().await.unwrap();
+    drop(open(&store).await);
+    assert_eq!(store.objects().len(), 0);
+    let session = open(&store).await;
+    let lineage = session.state().lineage;
+    make(&session, "vpc").await;
+    assert_eq!(read(&store).await.lineage, lineage);
+}
+
+#[tokio::test]
 async fn an_entry_ends_once() {
     let session = open(&MemoryStore::new()).await;
     let journal = session.journal();

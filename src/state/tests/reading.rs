@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 async fn readers_never_fail_while_a_writer_folds() {
     let folder = tempfile::tempdir().unwrap();
     let store = FolderStore::new(folder.path());
-    open(&store).await.close().await.unwrap();
+    let session = open(&store).await;
+    make(&session, "vpc").await;
+    session.close().await.unwrap();
     let done = Arc::new(AtomicBool::new(false));
     let readers: Vec<_> = (0..3)
         .map(|_| {

@@ -1,6 +1,7 @@
 //! The checks: wants and answers in, findings out. They read no clock and no network.
 
 mod blocks;
+mod marks;
 mod networks;
 mod principals;
 mod quotas;
@@ -35,6 +36,9 @@ pub(super) fn all(wants: &[Wants], answers: &Answers, today: NaiveDate) -> Vec<V
 
 fn of_instance(one: &Wants, all: &[Wants], facts: &mut Facts<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
+    for fresh in &one.fresh {
+        marks::check(fresh, facts, &mut found);
+    }
     for cluster in &one.clusters {
         versions::cluster(cluster, facts, &mut found);
         networks::cluster(cluster, facts, &mut found);
