@@ -45,7 +45,7 @@ impl Session {
         };
         check_instance(&keys, &loaded.base, Some(&instance))?;
         let mut writer = Writer::new(store, keys, lock, clock.clone(), loaded);
-        Box::pin(writer.fold()).await?;
+        writer.fold().await?;
         let (requests, served) = mpsc::unbounded_channel();
         let journal = Journal::new(instance, requests.clone(), writer.watch(), clock);
         tokio::spawn(writer.run(served));

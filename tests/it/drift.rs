@@ -255,7 +255,7 @@ fn what_drifted_and_is_wanted_otherwise_by_now_goes_back_to_what_was_applied() {
     let tenant = || Account(&world.workload).eks(cluster)["cluster"]["tags"]["tenant"].clone();
     assert_eq!(tenant(), "tenant1");
     let arn = encoded(Account(&world.workload).eks(cluster)["cluster"]["arn"].as_str().unwrap());
-    world.by_hand("eks", "POST", &format!("/tags/{arn}"), r#"{"tags": {"tenant": "oops"}}"#);
+    Account(&world.workload).change_of_eks(&format!("/tags/{arn}"), &json!({"tags": {"tenant": "oops"}}));
     relabel(&world, "tenant", "oops");
     documents("tenant3");
     let report = drift(&world, 2);

@@ -176,7 +176,11 @@ fn what_another_state_has_made_is_not_made_again() {
     let question = Question::Marked { place: place(), instance: "argocd/EksCluster/c0".into() };
     let asked =
         |wants: &Wants| wants.questions(Breadth::Changes).into_iter().filter(|one| matches!(one, Question::Marked { .. }));
-    assert_eq!(wants.iter().flat_map(asked).collect::<Vec<_>>(), [question.clone()], "only where it makes something of EC2");
+    assert_eq!(
+        wants.iter().flat_map(asked).collect::<Vec<_>>(),
+        std::slice::from_ref(&question),
+        "only where it makes something of EC2"
+    );
     let found = |answer: Result<Answer, CallError>| {
         let answers = Answers::from([(question.clone(), answer)]);
         let found = checks::all(&wants[..1], &answers, day("2026-03-01")).concat();
