@@ -4,9 +4,10 @@
 use super::context::{Context, Item, Trouble};
 use super::events::{Event, StepName};
 use super::look::passes;
+use super::outlook::{Counts, Expected};
 use super::pace::Pace;
 use super::plan::{Applications, Change};
-use super::removal::Doomed;
+use super::removal::{self, Doomed};
 use super::report::{EngineError, Failure};
 use super::run::trouble;
 use crate::aws::error::CallError;
@@ -116,6 +117,19 @@ pub(super) async fn drain_all(context: &Context, doomed: &[Doomed], how: &Drain)
         }
     }
     (failed, stopped)
+}
+
+/// Says how far a destroy is before its first object goes.
+pub(super) fn say_outlook(context: &Context, doomed: &[Doomed]) {
+    let mut expected = Expected::now();
+    if let Some(one) = registrations(doomed).next() {
+        expected = expected.and(&one.record.address, USUALLY, false);
+    }
+    let expected = match doomed.first() {
+        Some(first) => expected.and(&first.record.address, removal::usually(context, doomed), false),
+        None => expected,
+    };
+    context.outlook.say(&context.events, Counts { objects: doomed.len(), done: 0, failed: 0 }, expected);
 }
 
 async fn drain_one(context: &Context, one: &Doomed, how: &Drain) -> Result<(), Trouble> {
