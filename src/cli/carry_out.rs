@@ -10,12 +10,13 @@ use super::progress::Progress;
 use super::render_drift;
 use super::render_plan;
 use super::render_report;
-use super::style::Look;
+use super::style::{Look, clean};
 use crate::engine::drift::report::DriftReport;
-use crate::engine::plan::{Action, Plan};
+use crate::engine::plan::{Action, Change, Plan};
 use crate::engine::report::{EngineError, RunReport};
 use crate::engine::stop::Stop;
 use crate::graph::diagnostic::Diagnostic;
+use crate::graph::identity::Address;
 use futures::future::join_all;
 
 /// A command that changes something.
@@ -78,6 +79,25 @@ impl CarryOut<'_> {
         }
     }
 
+    /// Shows plans for what has drifted. For people what was shown as drift is not shown again, unless they have to know
+    /// more.
+    pub(super) fn show_beyond(&self, drifts: &[&DriftReport], plans: &[&Plan]) {
+        let printer = &self.context.printer;
+        let is_quiet = printer.settings().quiet && self.context.settings.yes.value;
+        if drifts.is_empty() || printer.is_json() || is_quiet || printer.settings().verbosity > 0 {
+            return self.show(plans);
+        }
+        for plan in plans {
+            let drift = drifts.iter().find(|drift| drift.instance == plan.header.instance);
+            if drift.is_some_and(|drift| is_all_drift(plan, drift)) {
+                let text = format!("{}: {}", plan.header.instance, render_plan::summary(plan));
+                printer.text(&printer.style().paint(Look::Bold, clean(&text)));
+            } else {
+                self.show(&[plan]);
+            }
+        }
+    }
+
     /// Shows plans.
     pub(super) fn show(&self, plans: &[&Plan]) {
         let printer = &self.context.printer;
@@ -131,7 +151,8 @@ impl CarryOut<'_> {
 
     fn report(&self, reports: &[RunReport], errors: Vec<CliError>) -> u8 {
         let exit = worst(reports.iter().map(|report| report.end.exit_code()).chain(errors.iter().map(CliError::exit_code)));
-        let carry_on = self.carry_on.to_string();
+        let to_confirm = reports.iter().flat_map(|report| &report.circumstances.to_confirm);
+        let carry_on = self.carry_on.confirming(to_confirm.map(Address::as_str)).to_string();
         let printer = &self.context.printer;
         let error = (!errors.is_empty()).then(|| CliError::join(errors));
         if printer.is_json() {
@@ -146,16 +167,25 @@ impl CarryOut<'_> {
         exit
     }
 
-    /// What the user is told at the first Ctrl-C.
+    /// What the user is told at the first Ctrl-C. How to carry on is said in the end.
     fn on_interrupt(&self) -> impl FnOnce() + Send + 'static {
         let progress = self.progress.clone();
-        let text = format!(
-            "Stopping: nothing new is started, running calls finish and are recorded. Ctrl-C again leaves at once.\nCarry on with: {}",
-            self.carry_on
-        );
+        let text = "Stopping: nothing new is started, running calls finish and are recorded. Ctrl-C again leaves at once.";
         let text = self.context.printer.error_style().paint(Look::Yellow, text);
         move || progress.note(&text)
     }
+}
+
+/// Whether a plan says nothing that a drift does not say.
+fn is_all_drift(plan: &Plan, drift: &DriftReport) -> bool {
+    let is_said = |change: &Change| {
+        let is_found = drift.findings.iter().any(|finding| finding.address == change.address);
+        let is_unsaid = change.by_name || change.waits || change.unreached.is_some();
+        change.action == Action::None && !change.waits || is_found && !is_unsaid
+    };
+    let Plan { open_calls, warnings, checks, applications, .. } = plan;
+    let is_bare = open_calls.is_empty() && warnings.is_empty() && checks.is_empty() && applications.is_empty();
+    is_bare && !plan.is_refused() && plan.changes.iter().all(is_said)
 }
 
 /// How many objects plans change.
@@ -168,7 +198,7 @@ mod tests {
     use super::*;
     use crate::cli::arguments::OutputFormat;
     use crate::cli::printer::{Captured, PrinterSettings};
-    use crate::cli::testing::{change, context, plan, report};
+    use crate::cli::testing::{change, context, drift, plan, report};
     use crate::engine::finding::{Finding, Severity};
     use crate::engine::report::End;
     use serde_json::Value;
@@ -210,6 +240,31 @@ mod tests {
         let code = carry_out.report(&[report(End::Done)], vec![error]);
         let last: Value = serde_json::from_str(&out.text()).unwrap();
         assert_eq!((code, &last["error"]["code"], &last["instances"][0]["end"]), (1, &"argocd".into(), &"done".into()));
+    }
+
+    #[test]
+    fn a_plan_that_says_no_more_than_its_drift_is_one_line() {
+        let (context, out, _) = context(OutputFormat::Text);
+        let carry_on = CommandLine::of(&[]);
+        let carry_out = CarryOut { context: &context, command: "apply", progress: Progress::new(&context.printer), carry_on };
+        let mut plan = plan(vec![change(Action::Update, "vpc/table", "RouteTable"), change(Action::None, "vpc/vpc", "VPC")]);
+        carry_out.show_beyond(&[&drift()], &[&plan]);
+        assert_eq!(out.text(), "EksCluster/demo: Plan: 1 to update, 1 unchanged.\n");
+        plan.changes[0].by_name = true;
+        carry_out.show_beyond(&[&drift()], &[&plan]);
+        assert!(out.text().contains("has to be confirmed by name"), "{}", out.text());
+    }
+
+    #[test]
+    fn the_command_that_carries_on_confirms_what_has_to_be() {
+        let (context, out, _) = context(OutputFormat::Text);
+        let carry_on = CommandLine::of(&["fleetctl", "apply", "a.yaml"].map(OsString::from));
+        let carry_out = CarryOut { context: &context, command: "apply", progress: Progress::new(&context.printer), carry_on };
+        let mut report = report(End::Failed);
+        report.circumstances.to_confirm = vec![Address("EksCluster/demo/cluster".into())];
+        carry_out.report(&[report], Vec::new());
+        let last = "Carry on with: fleetctl apply a.yaml --confirm EksCluster/demo/cluster\n";
+        assert!(out.text().ends_with(last), "{}", out.text());
     }
 
     #[test]

@@ -47,6 +47,18 @@ impl CommandLine {
         }
         Self(words)
     }
+
+    /// With what has to be confirmed by name beside what it confirms already.
+    #[must_use]
+    pub fn confirming<'a>(&self, addresses: impl Iterator<Item = &'a str>) -> Self {
+        let is_there = |address: &str| self.0.iter().any(|word| word.strip_prefix("--confirm=").unwrap_or(word) == address);
+        let flags = addresses.filter(|address| !is_there(address));
+        let flags = flags.flat_map(|address| ["--confirm".to_owned(), address.to_owned()]);
+        // After `--` nothing is an option any more.
+        let end = self.0.iter().position(|word| word == "--").unwrap_or(self.0.len());
+        let (before, after) = self.0.split_at(end);
+        Self(before.iter().cloned().chain(flags).chain(after.iter().cloned()).collect())
+    }
 }
 
 impl std::fmt::Display for CommandLine {
@@ -71,6 +83,9 @@ mod tests {
         let words = ["target/debug/fleetctl", "apply", "my cluster.yaml", "it's", "--yes"].map(OsString::from);
         let line = CommandLine::of(&words);
         assert_eq!(line.to_string(), r"fleetctl apply 'my cluster.yaml' 'it'\''s' --yes");
+        let confirming = CommandLine::of(&["fleetctl", "apply", "--confirm", "A/b", "--", "c.yaml"].map(OsString::from));
+        let confirming = confirming.confirming(["A/b", "C/d"].into_iter());
+        assert_eq!(confirming.to_string(), "fleetctl apply --confirm A/b --confirm C/d -- c.yaml");
         let replaced = line.replacing("it's", &["a.yaml".into(), "b.yaml".into()]);
         assert_eq!(replaced.to_string(), "fleetctl apply 'my cluster.yaml' a.yaml b.yaml --yes");
     }

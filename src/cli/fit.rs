@@ -69,6 +69,12 @@ pub fn wrap(text: &str, columns: usize) -> String {
     wrapped.join("\n") + end
 }
 
+/// A question, wrapped like [`wrap`]; the space that its answer stands after stays.
+pub fn question(text: &str, columns: usize) -> String {
+    let end = if text.ends_with(' ') { " " } else { "" };
+    wrap(text.trim_end(), columns.saturating_sub(end.len())) + end
+}
+
 fn wrap_line(line: &str, columns: usize) -> String {
     if width(line) <= columns {
         return line.to_owned();
@@ -144,6 +150,17 @@ mod tests {
         assert_eq!(cut("東京リージョン", 6), "東京…");
         assert_eq!(middle("東京リージョン", 6), "東…ン");
         assert_eq!(width(&pad("東京", 6)), 6);
+    }
+
+    #[test]
+    fn questions_are_wrapped_and_keep_their_last_space() {
+        let text = "Destroy EksCluster/one, 22 objects in all? Only `yes` is taken for an answer: ";
+        for columns in [40, 80] {
+            let wrapped = question(text, columns);
+            assert!(wrapped.ends_with(": "), "{wrapped}");
+            assert!(wrapped.lines().all(|line| width(line) <= columns), "{wrapped}");
+            assert_eq!(wrapped.split_whitespace().collect::<Vec<_>>(), text.split_whitespace().collect::<Vec<_>>());
+        }
     }
 
     #[test]

@@ -355,7 +355,10 @@ mod tests {
               "caller": "",
               "places": [],
               "present": [],
-              "outputs": []
+              "outputs": [],
+              "calls": 0,
+              "unfinished": [],
+              "toConfirm": []
             }
           ],
           "carryOn": "fleetctl apply cluster.yaml",

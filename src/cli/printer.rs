@@ -192,9 +192,10 @@ impl Printer {
         lock(&self.0.screen).above(|| lock(stream).write(&format!("{text}{end}")));
     }
 
-    /// A question: like [`Printer::failure`], the cursor stays on the line.
+    /// A question: like [`Printer::failure`], wrapped, and the cursor stays on the line.
     pub fn question(&self, text: &str) {
-        lock(&self.0.error).write(text);
+        let text = fit::question(text, self.screen_size().1);
+        lock(&self.0.error).write(&text);
         self.0.is_asking.store(true, Ordering::SeqCst);
     }
 

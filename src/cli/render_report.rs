@@ -6,6 +6,7 @@ use super::style::{Look, Style, clean, duration, plural};
 use crate::engine::outcome::{Circumstances, Output, Place, Present};
 use crate::engine::plan::Action;
 use crate::engine::report::{Done, End, Failure, NotReached, RunReport};
+use crate::graph::identity::Address;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -59,7 +60,7 @@ fn instance(report: &RunReport, style: Style, lines: &mut Vec<String>) {
     }
 }
 
-/// `22 created, 1 failed`.
+/// `22 created, 1 made and failed, 1 failed`.
 fn counts(report: &RunReport) -> String {
     let words = [
         (Action::Create, "created"),
@@ -69,10 +70,24 @@ fn counts(report: &RunReport) -> String {
         (Action::Delete, "deleted"),
     ];
     let count = |action| report.done.iter().filter(|done| done.action == action).count();
-    let others = [(report.failed.len(), "failed"), (report.not_reached.len(), "not reached")];
+    let Circumstances { calls, unfinished, .. } = &report.circumstances;
+    let was_made = |address: &Address| unfinished.contains(address);
+    let made_and_failed = report.failed.iter().filter(|failure| was_made(&failure.address)).count();
+    let made_only = report.not_reached.iter().filter(|object| was_made(&object.address)).count();
+    let others = [
+        (made_and_failed, "made and failed"),
+        (made_only, "made and not finished"),
+        (report.failed.len() - made_and_failed, "failed"),
+        (report.not_reached.len() - made_only, "not reached"),
+    ];
     let counted = words.into_iter().map(|(action, word)| (count(action), word)).chain(others);
     let counted = counted.filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
-    let nothing = report.done.is_empty().then(|| "nothing was changed".to_owned());
+    let nothing = match (report.done.is_empty() && made_and_failed + made_only == 0, calls) {
+        (false, _) => None,
+        (true, 0) => Some("nothing was changed".to_owned()),
+        // Labels that were switched off, a deletion that has begun.
+        (true, calls) => Some(format!("{} made, nothing finished", plural(*calls, "change"))),
+    };
     nothing.into_iter().chain(counted).collect::<Vec<_>>().join(", ")
 }
 

@@ -197,3 +197,24 @@ fn a_removal_that_left_something_names_it_with_its_id() {
       RouteTable: vpc/routeTable2 (rtb-1)
     ");
 }
+
+#[test]
+fn what_was_changed_counts_though_nothing_was_finished() {
+    let headline = |done: bool, calls, unfinished: &[&str]| {
+        let mut failed = failed();
+        if !done {
+            failed.done.clear();
+        }
+        failed.circumstances.calls = calls;
+        failed.circumstances.unfinished = unfinished.iter().copied().map(address).collect();
+        text(failed, None).lines().next().unwrap().to_owned()
+    };
+    let made = ["vpc/natGateway1", "vpc/routeTable2"];
+    let lines = [headline(false, 0, &[]), headline(false, 1, &[]), headline(false, 2, &made), headline(true, 5, &made)];
+    insta::assert_snapshot!(lines.join("\n"), @"
+    EksCluster/demo: failed after 12m 3s: nothing was changed, 2 failed, 4 not reached.
+    EksCluster/demo: failed after 12m 3s: 1 change made, nothing finished, 2 failed, 4 not reached.
+    EksCluster/demo: failed after 12m 3s: 1 made and failed, 1 made and not finished, 1 failed, 3 not reached.
+    EksCluster/demo: failed after 12m 3s: 2 created, 1 updated, 1 made and failed, 1 made and not finished, 1 failed, 3 not reached.
+    ");
+}

@@ -159,7 +159,11 @@ impl Engine {
         let mut unreadable = Vec::new();
         for (_, state) in session::read_each(self.store.as_ref()).await? {
             match state {
-                Ok(state) if status::is_used(&state) => statuses.push(status::of(&state)),
+                Ok(state) if status::is_used(&state) => {
+                    let host = &self.settings.holder.host;
+                    let holding = session::holding(self.store.as_ref(), &state.instance, host).await?;
+                    statuses.push(status::of(&state, holding));
+                }
                 Ok(_) => {}
                 Err(error) => unreadable.push(error),
             }

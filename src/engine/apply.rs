@@ -178,9 +178,10 @@ impl Apply {
         let plan = plan.clone();
         let Sighting { planned, seen, items, doomed } = self.sighting;
         let parts = parts(&self.work, &planned.plan, seen, items);
+        let recorder = context.recorder.clone();
         let run = Run::new(&self.work, &CATALOG, context, self.engine.settings.parallelism, planned, parts);
         let mut report = run.carry_out(doomed).await;
-        stopwatch.complete(&mut report, &plan, &journal.snapshot());
+        stopwatch.complete(&mut report, &plan, &journal.snapshot(), recorder.effective());
         if let Err(error) = self.session.close().await {
             report.not_closed(&error);
         }

@@ -64,6 +64,7 @@ impl Destroy {
         let (stopwatch, events) = Stopwatch::start(&self.engine.events);
         let context = Context { events, ..context(&self.engine, &journal, stop) };
         let (kept, stopped) = if let Some(how) = &self.drain {
+            drain::say_outlook(&context, &self.doomed);
             drain::drain_all(&context, &self.doomed, how).await
         } else {
             // Since the plan was made some may have come.
@@ -86,7 +87,7 @@ impl Destroy {
             seconds: started.elapsed().as_secs_f64(),
             circumstances: Circumstances::default(),
         };
-        stopwatch.complete(&mut report, &self.plan, &journal.snapshot());
+        stopwatch.complete(&mut report, &self.plan, &journal.snapshot(), context.recorder.effective());
         if let Err(error) = self.session.close().await {
             report.not_closed(&error);
         }

@@ -97,7 +97,7 @@ pub(super) async fn unconfirmed(doomed: &[Doomed], confirmed: &[String]) -> Vec<
 
 /// Switches everything off and waits until it is gone. What did not go, and whether the run was stopped.
 pub(super) async fn drain_all(context: &Context, doomed: &[Doomed], how: &Drain) -> (Vec<Failure>, bool) {
-    let drained = join_all(registrations(doomed).map(|one| async move { (one, drain_one(context, one, doomed, how).await) }));
+    let drained = join_all(registrations(doomed).map(|one| async move { (one, drain_one(context, one, how).await) }));
     tokio::pin!(drained);
     let ended = tokio::select! {
         ended = &mut drained => ended,
@@ -124,7 +124,20 @@ pub(super) async fn drain_all(context: &Context, doomed: &[Doomed], how: &Drain)
     (failed, stopped)
 }
 
-async fn drain_one(context: &Context, one: &Doomed, doomed: &[Doomed], how: &Drain) -> Result<(), Trouble> {
+/// Says how far a destroy is before its first object goes.
+pub(super) fn say_outlook(context: &Context, doomed: &[Doomed]) {
+    let mut expected = Expected::now();
+    if let Some(one) = registrations(doomed).next() {
+        expected = expected.and(&one.record.address, USUALLY, false);
+    }
+    let expected = match doomed.first() {
+        Some(first) => expected.and(&first.record.address, removal::usually(context, doomed), false),
+        None => expected,
+    };
+    context.outlook.say(&context.events, Counts { objects: doomed.len(), done: 0, failed: 0 }, expected);
+}
+
+async fn drain_one(context: &Context, one: &Doomed, how: &Drain) -> Result<(), Trouble> {
     let Doomed { item, record, .. } = one;
     let readers = &item.cloud.readers;
     let since = Instant::now();
@@ -132,7 +145,6 @@ async fn drain_one(context: &Context, one: &Doomed, doomed: &[Doomed], how: &Dra
     if found.is_none_or(|living| living.count == Some(0)) {
         return Ok(());
     }
-    say_outlook(context, one, doomed);
     let clock = context.started(item, StepName::Drain);
     switch_off(context, one, how).await?;
     let mut said: Option<(String, Instant)> = None;
@@ -168,14 +180,6 @@ async fn drain_one(context: &Context, one: &Doomed, doomed: &[Doomed], how: &Dra
     }
     context.finished(item, &clock, &record.id);
     Ok(())
-}
-
-/// Says when everything is expected to be gone: the Applications, and after them what is to be removed.
-fn say_outlook(context: &Context, one: &Doomed, doomed: &[Doomed]) {
-    let objects = doomed.iter().filter(|one| one.unreachable.is_none()).count();
-    let left = USUALLY + removal::usually(context, doomed);
-    let expected = Expected::now().and(&one.record.address, left, false);
-    context.outlook.say(&context.events, Counts { objects, ..Counts::default() }, expected);
 }
 
 async fn switch_off(context: &Context, one: &Doomed, how: &Drain) -> Result<(), Trouble> {

@@ -1,7 +1,8 @@
 //! What a report says beside how its objects ended: where that was, what there is now, and how long each object took.
 
-use super::events::{Event, Events};
-use super::plan::Plan;
+use super::events::{Event, Events, StepName};
+use super::plan::{Action, Plan};
+use super::planner::PRECIOUS;
 use super::report::RunReport;
 use crate::graph::identity::{Address, Identity};
 use crate::state::file::{Phase, Record, StateFile};
@@ -31,6 +32,12 @@ pub struct Circumstances {
     pub present: Vec<Present>,
     /// What people ask for first: the cluster's endpoint and version, the VPC, the registration.
     pub outputs: Vec<Output>,
+    /// How many calls that change something were carried out, or may have been.
+    pub calls: usize,
+    /// What was made in this run and did not become ready.
+    pub unfinished: Vec<Address>,
+    /// What has failed and has to be confirmed by name for the next apply to replace it.
+    pub to_confirm: Vec<Address>,
 }
 
 /// An account and region.
@@ -81,7 +88,17 @@ pub struct Output {
 impl Default for Circumstances {
     fn default() -> Self {
         let (places, present, outputs) = (Vec::new(), Vec::new(), Vec::new());
-        Self { started_at: DateTime::UNIX_EPOCH, ended_at: DateTime::UNIX_EPOCH, caller: String::new(), places, present, outputs }
+        Self {
+            started_at: DateTime::UNIX_EPOCH,
+            ended_at: DateTime::UNIX_EPOCH,
+            caller: String::new(),
+            places,
+            present,
+            outputs,
+            calls: 0,
+            unfinished: Vec::new(),
+            to_confirm: Vec::new(),
+        }
     }
 }
 
@@ -91,12 +108,13 @@ impl Default for Circumstances {
 pub(super) struct Stopwatch {
     began: DateTime<Utc>,
     times: Arc<Mutex<BTreeMap<Address, (Instant, Instant)>>>,
+    made: Arc<Mutex<BTreeSet<Address>>>,
 }
 
 impl Stopwatch {
     /// Starts, and gives the events to listen to.
     pub(super) fn start(events: &Events) -> (Self, Events) {
-        let stopwatch = Self { began: Utc::now(), times: Arc::default() };
+        let stopwatch = Self { began: Utc::now(), times: Arc::default(), made: Arc::default() };
         let (own, on) = (stopwatch.clone(), events.clone());
         let events = Events::to(move |event| {
             own.hear(&event);
@@ -109,6 +127,9 @@ impl Stopwatch {
         let (Event::Started { address, .. } | Event::Finished { address, .. } | Event::Waiting { address, .. }) = event else {
             return;
         };
+        if matches!(event, Event::Finished { step: StepName::Create, .. }) {
+            self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(address.clone());
+        }
         let now = Instant::now();
         let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         times.entry(address.clone()).or_insert((now, now)).1 = now;
@@ -119,8 +140,9 @@ impl Stopwatch {
         times.get(address).map(|(first, last)| (*last - *first).as_secs_f64())
     }
 
-    /// Completes a report with what the plan and the state know; the state as it is after the run.
-    pub(super) fn complete(&self, report: &mut RunReport, plan: &Plan, state: &StateFile) {
+    /// Completes a report with what the plan and the state know; the state as it is after the run, in which so many calls
+    /// were not refused.
+    pub(super) fn complete(&self, report: &mut RunReport, plan: &Plan, state: &StateFile, calls: usize) {
         for done in &mut report.done {
             done.seconds = self.took(&done.address);
         }
@@ -130,10 +152,13 @@ impl Stopwatch {
             let identity = record.map(|record| &record.identity).or_else(|| change.map(|change| &change.identity));
             failure.id = record.map(|record| record.id.clone()).or_else(|| change.and_then(|change| change.id.clone()));
             failure.place = identity.map(Place::of);
-            if record.is_some_and(|record| record.phase == Phase::Failed) && failure.hint.is_none() {
-                failure.hint = Some("it stays as it is until the next apply, which replaces it".to_owned());
+            if failure.hint.is_none() {
+                failure.hint = record.filter(|record| is_replaced_next(record, plan)).map(replaced_next);
             }
         }
+        let mut unfinished = self.made.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        unfinished.retain(|address| !report.done.iter().any(|done| done.address == *address));
+        let to_confirm = state.resources.iter().filter(|record| is_replaced_next(record, plan) && is_precious(record));
         let places: BTreeSet<Place> = plan.header.targets.iter().map(place).collect();
         report.circumstances = Circumstances {
             started_at: self.began,
@@ -142,8 +167,26 @@ impl Stopwatch {
             places: places.into_iter().collect(),
             present: state.resources.iter().map(present).collect(),
             outputs: state.resources.iter().flat_map(outputs).collect(),
+            calls,
+            unfinished: unfinished.into_iter().collect(),
+            to_confirm: to_confirm.map(|record| record.address.clone()).collect(),
         };
     }
+}
+
+/// Whether the next apply replaces it: it has failed, and is not what this run was to remove.
+fn is_replaced_next(record: &Record, plan: &Plan) -> bool {
+    let is_removed = plan.changes.iter().any(|change| change.address == record.address && change.action == Action::Delete);
+    record.phase == Phase::Failed && !is_removed
+}
+
+fn is_precious(record: &Record) -> bool {
+    PRECIOUS.contains(&record.identity.kind.as_str())
+}
+
+fn replaced_next(record: &Record) -> String {
+    let stays = "it stays as it is until the next apply, which replaces it";
+    if is_precious(record) { format!("{stays} if that is confirmed: --confirm {}", record.address) } else { stays.to_owned() }
 }
 
 fn place(target: &super::plan::Target) -> Place {
@@ -152,7 +195,9 @@ fn place(target: &super::plan::Target) -> Place {
 
 fn present(record: &Record) -> Present {
     let kind = record.identity.kind.clone();
-    let charged = CHARGED.contains(&kind.as_str());
+    // A NAT gateway that failed costs nothing; a cluster that failed may.
+    let is_free = kind == "NATGateway" && record.phase == Phase::Failed;
+    let charged = CHARGED.contains(&kind.as_str()) && !is_free;
     Present { address: record.address.clone(), kind, id: record.id.clone(), charged }
 }
 
@@ -175,4 +220,106 @@ fn outputs(record: &Record) -> Vec<Output> {
         Some(Output { address: record.address.clone(), kind: record.identity.kind.clone(), name, value })
     };
     found.into_iter().filter_map(output).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::plan::Change;
+    use crate::engine::plan::{Header, Summary};
+    use crate::engine::report::{End, Failure};
+    use crate::graph::identity::Identity;
+    use crate::state::file::InstanceKey;
+    use serde_json::json;
+
+    fn record(path: &str, kind: &str, phase: Phase) -> Record {
+        let identity = Identity {
+            api_version: "v1".into(),
+            kind: kind.into(),
+            namespace: "demo".into(),
+            name: path.into(),
+            account: "222222222222".into(),
+            region: "us-west-2".into(),
+        };
+        let (since, created_at) = (Utc::now(), Utc::now());
+        Record {
+            identity,
+            address: Address(format!("EksCluster/demo/{path}")),
+            role: None,
+            id: format!("id-{path}"),
+            phase,
+            applied: json!({}),
+            status: json!({}),
+            dependencies: Vec::new(),
+            adopted: false,
+            since,
+            created_at,
+            wait: None,
+        }
+    }
+
+    fn completed(action: Action) -> RunReport {
+        let instance =
+            InstanceKey { api_version: "v1".into(), kind: "EksCluster".into(), namespace: "argocd".into(), name: "demo".into() };
+        let mut state = StateFile::new(instance);
+        state.resources = vec![
+            record("cluster", "Cluster", Phase::Failed),
+            record("nat1", "NATGateway", Phase::Failed),
+            record("nat2", "NATGateway", Phase::Ready),
+        ];
+        let instance = Address::root("EksCluster", "demo");
+        let changes: Vec<_> = state.resources.iter().map(|one| Change::new(action, &one.address, &one.identity)).collect();
+        let plan = Plan {
+            header: Header {
+                instance: instance.clone(),
+                caller: String::new(),
+                targets: Vec::new(),
+                definitions_changed: None,
+                definitions: crate::state::file::DefinitionsUsed::default(),
+                lineage: String::new(),
+                serial: 0,
+            },
+            summary: Summary::of(&changes),
+            changes,
+            not_carried_out: Vec::new(),
+            open_calls: Vec::new(),
+            applications: Vec::new(),
+            warnings: Vec::new(),
+            checks: Vec::new(),
+        };
+        let (stopwatch, events) = Stopwatch::start(&Events::nowhere());
+        let (done, failed, not_reached, circumstances) = (Vec::new(), Vec::new(), Vec::new(), Circumstances::default());
+        let (end, status, seconds) = (End::Failed, json!({}), 1.0);
+        let mut report = RunReport { instance, end, done, failed, not_reached, status, seconds, circumstances };
+        for one in &state.resources[..2] {
+            let (address, kind) = (one.address.clone(), one.identity.kind.clone());
+            let (step, id, seconds) = (StepName::Create, one.id.clone(), 1.0);
+            events.say(Event::Finished { address: address.clone(), kind: kind.clone(), step, id, seconds });
+            report.failed.push(Failure::new(address, kind, "no".to_owned()));
+        }
+        stopwatch.complete(&mut report, &plan, &state, 2);
+        report
+    }
+
+    #[test]
+    fn what_failed_late_was_made_and_the_next_apply_may_want_its_name() {
+        let report = completed(Action::Create);
+        let cluster = Address("EksCluster/demo/cluster".into());
+        assert_eq!(report.circumstances.unfinished.len(), 2);
+        assert_eq!(report.circumstances.to_confirm, [cluster]);
+        let hints: Vec<_> = report.failed.iter().filter_map(|failure| failure.hint.as_deref()).collect();
+        insta::assert_snapshot!(hints.join("\n"), @"
+        it stays as it is until the next apply, which replaces it if that is confirmed: --confirm EksCluster/demo/cluster
+        it stays as it is until the next apply, which replaces it
+        ");
+        let charged: Vec<_> = report.circumstances.present.iter().map(|one| one.charged).collect();
+        assert_eq!(charged, [true, false, true], "a NAT gateway that failed costs nothing");
+    }
+
+    #[test]
+    fn a_removal_replaces_nothing() {
+        let report = completed(Action::Delete);
+        assert!(report.circumstances.to_confirm.is_empty());
+        assert!(report.failed.iter().all(|failure| failure.hint.is_none()));
+    }
 }

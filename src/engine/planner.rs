@@ -20,13 +20,14 @@ use crate::kinds::catalog::{self, KindCatalog};
 use crate::kinds::compare;
 use crate::kinds::kind::{
     Changeability, FieldChange, Kind, NotCarriedOut as NotCarriedOutValue, Observed, Owner, Readiness, Subject, Takeover,
+    why_failed,
 };
 use crate::state::file::{Phase, Record};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Kinds whose removal or replacement has to be confirmed by name.
-const PRECIOUS: [&str; 3] = ["Cluster", "VPC", "Role"];
+pub(super) const PRECIOUS: [&str; 3] = ["Cluster", "VPC", "Role"];
 
 /// What to do about an object of another state.
 const WAY_OUT: &str = "use the state folder that made it (--state), or another name";
@@ -245,7 +246,7 @@ impl Decision<'_> {
             };
         }
         match &observed.readiness {
-            Readiness::Failed { code, message } => self.replacement(format!("AWS says it failed: {code}: {message}")),
+            Readiness::Failed { code, message } => self.replacement(format!("AWS says it failed: {}", why_failed(code, message))),
             Readiness::Deleting => self.replacement("it is being deleted".to_owned()),
             Readiness::Ready => self.compared(observed, record.phase, Some(&record.applied), None),
             Readiness::Waiting(state) => self.compared(observed, record.phase, Some(&record.applied), Some(state.clone())),

@@ -13,7 +13,7 @@ use super::report::{Done, Failure, NotReached};
 use super::resolve::resolve_open;
 use super::run::{lost_each_time, trouble};
 use crate::graph::identity::{Address, Identity};
-use crate::kinds::kind::{Observed, Owner, Readiness, StepError, Takeover};
+use crate::kinds::kind::{Observed, Owner, Readiness, StepError, Takeover, why_failed};
 use crate::state::file::{Phase, Record};
 use chrono::Utc;
 pub(super) use expectation::usually;
@@ -299,7 +299,7 @@ async fn wait_gone(context: &Context, item: &Item, record: Record, had_failed: b
         };
         let readiness = observed.map(|observed| observed.readiness);
         if let (Some(Readiness::Failed { code, message }), false) = (&readiness, had_failed) {
-            return Err(Trouble::Failed(format!("{}: {code}: {message}", record.id)));
+            return Err(Trouble::Failed(format!("{}: {}", record.id, why_failed(code, message))));
         }
         if since.elapsed() > item.kind.typical().limit {
             let minutes = since.elapsed().as_secs() / 60;

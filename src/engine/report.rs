@@ -5,6 +5,7 @@ use super::outcome::{Circumstances, Place};
 use super::plan::Plan;
 use crate::graph::identity::{Address, Identity};
 use crate::state::error::StateError;
+use crate::state::session::Holding;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -227,6 +228,8 @@ pub struct InstanceStatus {
     pub state: String,
     /// The recorded status of the instance.
     pub status: Value,
+    /// Who holds its lock, and since when; null: no run is going on.
+    pub run: Option<Holding>,
     /// Its resources.
     pub resources: Vec<ResourceStatus>,
 }

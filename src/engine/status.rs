@@ -2,6 +2,7 @@
 
 use super::report::{InstanceStatus, ResourceStatus};
 use crate::state::file::{Phase, StateFile};
+use crate::state::session::Holding;
 use serde_json::json;
 
 /// Whether a state was ever used. One is made with the first lock, before anything is known of what will be done.
@@ -10,8 +11,8 @@ pub(super) fn is_used(state: &StateFile) -> bool {
     definitions.is_some() || *last_entry > 0 || !resources.is_empty() || !open.is_empty()
 }
 
-/// What the state says of an instance. No call is made: the values are those of the last run.
-pub(super) fn of(state: &StateFile) -> InstanceStatus {
+/// What the state says of an instance, and who has it open. No call is made: the values are those of the last run.
+pub(super) fn of(state: &StateFile, run: Option<Holding>) -> InstanceStatus {
     let word = word(state);
     let ready = if word == "ACTIVE" { "True" } else { "False" };
     let resources = state
@@ -32,6 +33,7 @@ pub(super) fn of(state: &StateFile) -> InstanceStatus {
         name: state.instance.name.clone(),
         state: word.to_owned(),
         status: json!({"state": word, "conditions": [{"type": "Ready", "status": ready}]}),
+        run,
         resources,
     }
 }
@@ -66,6 +68,6 @@ mod tests {
         assert!(!is_used(&state));
         state.last_entry = 1;
         assert!(is_used(&state));
-        assert_eq!(of(&state).state, "DELETED");
+        assert_eq!(of(&state, None).state, "DELETED");
     }
 }

@@ -153,6 +153,8 @@ mod tests {
     fn failures_speak_in_the_words_of_eks() {
         let one = failed("CREATE_FAILED", [(Some("AccessDenied"), Some("no")), (Some("Other"), None)].into_iter());
         assert_eq!(one, Readiness::Failed { code: "AccessDenied".into(), message: "AccessDenied: no; Other".into() });
+        assert_eq!(crate::kinds::kind::why_failed("AccessDenied", "AccessDenied: no; Other"), "AccessDenied: no; Other");
+        assert_eq!(crate::kinds::kind::why_failed("AccessDenied", "no"), "AccessDenied: no");
         let none = failed("FAILED", std::iter::empty());
         assert_eq!(none, Readiness::Failed { code: "FAILED".into(), message: "EKS says FAILED and gives no reason".into() });
     }

@@ -78,6 +78,11 @@ pub enum Readiness {
     Deleting,
 }
 
+/// A failure in one piece: AWS's code and message, the code once where the message begins with it.
+pub fn why_failed(code: &str, message: &str) -> String {
+    if message.starts_with(code) { message.to_owned() } else { format!("{code}: {message}") }
+}
+
 /// How one field of a live object may be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changeability {

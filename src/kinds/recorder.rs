@@ -9,6 +9,7 @@ use crate::state::journal::{Intent, Journal, Outcome, Permit};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -22,7 +23,13 @@ pub struct Recorder {
     journal: Journal,
     options: Options,
     observer: Observer,
-    stopped: Arc<watch::Sender<bool>>,
+    shared: Arc<Shared>,
+}
+
+/// What clones share.
+struct Shared {
+    stopped: watch::Sender<bool>,
+    effective: AtomicUsize,
 }
 
 impl std::fmt::Debug for Recorder {
@@ -176,13 +183,19 @@ pub struct Created {
 impl Recorder {
     /// A recorder that writes to this journal.
     pub fn new(journal: Journal, options: Options, observer: Observer) -> Self {
-        Self { journal, options, observer, stopped: Arc::new(watch::Sender::new(false)) }
+        let shared = Shared { stopped: watch::Sender::new(false), effective: AtomicUsize::new(0) };
+        Self { journal, options, observer, shared: Arc::new(shared) }
     }
 
     /// Lets no new call begin, and ends the pauses between repeated ones; they give [`StepError::Stopped`]. Calls under
     /// way are not touched.
     pub fn stop(&self) {
-        self.stopped.send_replace(true);
+        self.shared.stopped.send_replace(true);
+    }
+
+    /// How many calls were carried out so far, or may have been: those that were not refused.
+    pub fn effective(&self) -> usize {
+        self.shared.effective.load(Ordering::SeqCst)
     }
 
     /// Makes a call that changes or removes an object. Throttling is repeated with backoff, `NotYet` as long as the call
@@ -244,12 +257,14 @@ impl Recorder {
             let sent = make(permit);
             match sent.await {
                 Ok(reply) => {
+                    self.count();
                     tracing::info!(entry, operation, address, outcome = "succeeded", "end");
                     let (record, done) = finish(reply);
                     self.journal.end(entry, Outcome::Succeeded, record).await?;
                     return Ok(done);
                 }
                 Err(error) if !error.is_definite() => {
+                    self.count();
                     tracing::info!(entry, operation, address, outcome = "unclear", code = error.code, "end");
                     return Err(StepError::Unclear(error));
                 }
@@ -258,8 +273,12 @@ impl Recorder {
         }
     }
 
+    fn count(&self) {
+        self.shared.effective.fetch_add(1, Ordering::SeqCst);
+    }
+
     async fn begin(&self, call: &Call<'_>) -> Result<Permit, StepError> {
-        if *self.stopped.borrow() {
+        if *self.shared.stopped.borrow() {
             return Err(StepError::Stopped);
         }
         Ok(self.journal.begin(call.intent()).await?)
@@ -282,7 +301,7 @@ impl Recorder {
             attempt: attempts.made,
             delay,
         });
-        let mut stopped = self.stopped.subscribe();
+        let mut stopped = self.shared.stopped.subscribe();
         tokio::select! {
             () = tokio::time::sleep(delay) => Ok(()),
             _ = stopped.wait_for(|stopped| *stopped) => Err(StepError::Stopped),

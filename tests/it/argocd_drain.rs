@@ -62,6 +62,7 @@ fn drained_applications_go_before_anything_else() {
     for part in ["1 Application left", "bootstrap-workload-cluster1", "--drain-label"] {
         assert!(reason.contains(part), "{part}: {reason}");
     }
+    assert_eq!((&report["calls"], report["toConfirm"].as_array().unwrap().len()), (&json!(1), 0), "the labels are off");
     assert_eq!((report["done"].as_array().unwrap().len(), report["failed"].as_array().unwrap().len()), (0, 1));
     assert_eq!(report["notReached"].as_array().unwrap().len(), 21);
     assert_eq!(world.aws.mutating(), []);

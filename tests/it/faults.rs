@@ -38,6 +38,10 @@ fn a_failed_nat_gateway_is_reported_the_rest_is_finished_and_the_next_apply_repl
     let failed = world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(1);
     let all = format!("{}{}", failed.stdout, failed.stderr);
     assert!(all.contains("InsufficientFreeAddressesInSubnet") && all.contains("the subnet has no free address"), "{all}");
+    assert!(failed.stdout.contains("1 made and failed") && !failed.stdout.contains("nothing was changed"), "{}", failed.stdout);
+    assert!(failed.stdout.contains("AWS charges for 1 Cluster, 2 ElasticIPAddress, 1 NATGateway by"), "{}", failed.stdout);
+    let status = world.fleetctl(&["status"]).expect(0);
+    assert!(status.stdout.contains("no run is going on; the next apply makes anew what failed"), "{}", status.stdout);
     // Everything else is finished, but for what needs the gateway: the routes through it, and the registration.
     let state = world.state();
     let records = state["resources"].as_array().unwrap();
@@ -59,6 +63,21 @@ fn a_failed_nat_gateway_is_reported_the_rest_is_finished_and_the_next_apply_repl
     assert!(!without_deleted(world.inventory(&world.workload)).to_string().contains(id), "the failed one is gone");
     expect_one_of_everything(&world);
     world.fleetctl(&["plan", "cluster.yaml", "--detailed-exitcode"]).expect(0);
+}
+
+#[test]
+fn after_a_failed_cluster_the_command_that_is_named_carries_on() {
+    let world = World::new();
+    world.faults(&[json!({
+        "service": "eks", "operation": "CreateCluster", "count": 1, "outcome": "failed",
+        "failureCode": "InsufficientCapacity", "failureMessage": "no capacity",
+    })]);
+    let failed = world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(1);
+    assert!(!failed.stdout.contains("InsufficientCapacity: InsufficientCapacity"), "{}", failed.stdout);
+    let named = failed.stdout.lines().last().and_then(|line| line.strip_prefix("Carry on with: fleetctl ")).unwrap();
+    assert!(named.contains("--confirm EksCluster/"), "{named}");
+    world.fleetctl(&named.split(' ').collect::<Vec<_>>()).expect(0);
+    expect_one_of_everything(&world);
 }
 
 #[test]

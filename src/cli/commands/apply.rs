@@ -49,7 +49,7 @@ pub(super) async fn run(context: &Context, arguments: &arguments::Apply) -> Resu
     let plans: Vec<_> = applies.iter().map(Apply::plan).collect();
     let drifts: Vec<_> = applies.iter().filter_map(Apply::drift).collect();
     carry_out.show_drift(&drifts);
-    carry_out.show(&plans);
+    carry_out.show_beyond(&drifts, &plans);
     if let Some(written) = &written {
         written.check_plans(&plans)?;
     }

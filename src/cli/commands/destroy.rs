@@ -42,8 +42,7 @@ pub(super) async fn run(context: &Context, arguments: &Destroy) -> Result<u8, Cl
     let plans: Vec<_> = destroys.iter().map(crate::engine::api::Destroy::plan).collect();
     carry_out.show(&plans);
     let instances = plans.iter().map(|plan| plan.header.instance.to_string()).collect::<Vec<_>>().join(", ");
-    let question = format!("Destroy {}, {} in all?", instances, plural(changed(&plans), "object"));
-    let question = question + &living(&plans);
+    let question = format!("Destroy {}, {} in all{}?", instances, plural(changed(&plans), "object"), living(&plans));
     let confirmed = carry_out.ask(&question, &plans, &arguments.confirm).await?;
     let stop = Stop::default();
     let runs = destroys.into_iter().map(|destroy| (destroy.plan().header.instance.to_string(), destroy.run(&confirmed, &stop)));
@@ -62,11 +61,15 @@ fn drain(arguments: &Destroy) -> Result<Option<Drain>, CliError> {
     Ok(arguments.drain.then(|| Drain { timeout, labels: arguments.drain_label.iter().cloned().collect() }))
 }
 
-/// What lives on the clusters, as part of the question.
+/// That something lives on the clusters, as part of the question; the plans say what.
 fn living(plans: &[&Plan]) -> String {
-    let found = plans.iter().flat_map(|plan| &plan.applications).filter(|found| found.count != Some(0));
-    let texts: Vec<String> = found.map(|found| format!(" {}: {found}.", found.address)).collect();
-    texts.concat()
+    let counts: Vec<Option<u64>> = plans.iter().flat_map(|plan| &plan.applications).map(|found| found.count).collect();
+    match counts.iter().flatten().sum() {
+        _ if counts.contains(&None) => ", where Applications may live".to_owned(),
+        0 => String::new(),
+        1 => ", where 1 Application lives".to_owned(),
+        count => format!(", where {count} Applications live"),
+    }
 }
 
 /// What is recorded. A state that cannot be read does not keep others from being destroyed.

@@ -11,6 +11,7 @@ use crate::cli::table::table;
 use crate::cli::targets::{is_key_of, unknown};
 use crate::engine::report::{End, InstanceStatus, ResourceStatus};
 use crate::state::error::StateError;
+use crate::state::file::Phase;
 use std::collections::BTreeMap;
 
 /// Prints what is recorded. A state that cannot be read does not hide the others.
@@ -71,6 +72,7 @@ fn render(instances: &[&InstanceStatus], style: Style, columns: Option<usize>) -
         let name = format!("{}/{} in namespace {}", instance.kind, instance.name, instance.namespace);
         let state = state(&instance.state, style);
         let mut lines = vec![format!("{}: {state}{}", style.paint(Look::Bold, clean(&name)), phases(instance))];
+        lines.extend(run_of(instance).map(|text| wrapped(&format!("  {}", style.paint(Look::Yellow, clean(&text))), columns)));
         if !instance.resources.is_empty() {
             let rows = instance.resources.iter().map(|resource| {
                 let phase = phase(resource);
@@ -83,7 +85,49 @@ fn render(instances: &[&InstanceStatus], style: Style, columns: Option<usize>) -
         }
         parts.push(lines.join("\n"));
     }
+    let legend = legend(instances);
+    if !legend.is_empty() {
+        let lines = legend.iter().map(|line| style.paint(Look::Dim, wrapped(line, columns)));
+        parts.push(lines.collect::<Vec<_>>().join("\n"));
+    }
     parts.join("\n\n")
+}
+
+fn wrapped(text: &str, columns: Option<usize>) -> String {
+    columns.map_or_else(|| text.to_owned(), |columns| fit::wrap(text, columns))
+}
+
+/// Who is at it; or, where something is left to be done, that nobody is.
+fn run_of(instance: &InstanceStatus) -> Option<String> {
+    let Some(run) = &instance.run else {
+        let next = match instance.state.as_str() {
+            "IN_PROGRESS" => "apply again to go on",
+            "ERROR" => "the next apply makes anew what failed",
+            "DELETING" => "the same command again goes on",
+            _ => return None,
+        };
+        return Some(format!("no run is going on; {next}"));
+    };
+    let command = run.holder.command.split_whitespace().find(|word| matches!(*word, "apply" | "destroy"));
+    let done = match command {
+        Some("apply") => "being applied by",
+        Some(_) => "being destroyed by",
+        None => "in use by",
+    };
+    Some(format!("{done} {run}"))
+}
+
+/// What the phases mean that are not `ready`, as far as they are shown.
+fn legend(instances: &[&InstanceStatus]) -> Vec<String> {
+    let words = [
+        (Phase::Created, "it is there, and its settings are still to be made"),
+        (Phase::Configured, "its settings are made, and it waits for AWS to say that it can be used"),
+        (Phase::Failed, "AWS says that it failed"),
+        (Phase::Deleting, "AWS has begun to remove it"),
+    ];
+    let is_shown = |phase| instances.iter().flat_map(|instance| &instance.resources).any(|resource| resource.phase == phase);
+    let shown = words.into_iter().filter(|(phase, _)| is_shown(*phase));
+    shown.map(|(phase, text)| format!("{}  {text}", fit::pad(&word(phase), 10))).collect()
 }
 
 /// The widest table that fits: without the time, then without the id, then without the kind too.
@@ -113,7 +157,11 @@ fn below(instance: &InstanceStatus, address: &str) -> String {
 }
 
 fn phase(resource: &ResourceStatus) -> String {
-    let phase = serde_json::to_value(resource.phase).ok();
+    word(resource.phase)
+}
+
+fn word(phase: Phase) -> String {
+    let phase = serde_json::to_value(phase).ok();
     phase.as_ref().and_then(|phase| phase.as_str()).unwrap_or_default().to_owned()
 }
 
@@ -147,7 +195,7 @@ mod tests {
     use crate::cli::testing::change;
     use crate::engine::plan::Action;
     use crate::engine::report::ResourceStatus;
-    use crate::state::file::Phase;
+    use crate::state::session::{Holder, Holding};
     use chrono::DateTime;
     use serde_json::json;
 
@@ -163,6 +211,7 @@ mod tests {
             name: "demo".into(),
             state: "IN_PROGRESS".into(),
             status: json!({"vpcID": "vpc-0123456789abcdef0"}),
+            run: None,
             resources: vec![
                 resource("vpc/vpc", "VPC", "vpc-0123456789abcdef0", Phase::Ready),
                 resource("vpc/natGateway1", "NATGateway", "nat-0123456789abcdef0", Phase::Created),
@@ -177,19 +226,50 @@ mod tests {
         gone.resources.clear();
         insta::assert_snapshot!(render(&[&instance(), &gone], Style::new(false), None), @"
         EksCluster/demo in namespace argocd: IN_PROGRESS, 2 objects: 1 ready, 1 created
+          no run is going on; apply again to go on
           ADDRESS          KIND        ID                     PHASE    SINCE
           vpc/vpc          VPC         vpc-0123456789abcdef0  ready    2027-01-15T08:00:00Z
           vpc/natGateway1  NATGateway  nat-0123456789abcdef0  created  2027-01-15T08:00:00Z
 
         EksCluster/demo in namespace argocd: DELETED
+
+        created     it is there, and its settings are still to be made
         ");
+    }
+
+    #[test]
+    fn whether_anybody_is_at_it_is_said() {
+        let headed = |state: &str, command: Option<&str>| {
+            let mut instance = instance();
+            instance.state = state.into();
+            instance.run = command.map(|command| Holding {
+                holder: Holder { pid: 7, host: "here".into(), user: "me".into(), command: command.into() },
+                since: DateTime::from_timestamp(1_800_000_000, 0).unwrap(),
+            });
+            render(&[&instance], Style::new(false), None).lines().take(2).last().unwrap().trim().to_owned()
+        };
+        let lines = [
+            headed("ACTIVE", Some("fleetctl destroy EksCluster/demo --drain")),
+            headed("IN_PROGRESS", Some("fleetctl apply a.yaml")),
+            headed("IN_PROGRESS", None),
+            headed("ERROR", None),
+            headed("DELETING", None),
+        ];
+        insta::assert_snapshot!(lines.join("\n"), @"
+        being destroyed by process 7 of me on here since 2027-01-15T08:00:00Z: fleetctl destroy EksCluster/demo --drain
+        being applied by process 7 of me on here since 2027-01-15T08:00:00Z: fleetctl apply a.yaml
+        no run is going on; apply again to go on
+        no run is going on; the next apply makes anew what failed
+        no run is going on; the same command again goes on
+        ");
+        assert!(headed("ACTIVE", None).starts_with("ADDRESS"));
     }
 
     #[test]
     fn on_a_narrow_terminal_what_says_least_is_left_out() {
         let headings = |columns| {
             let text = render(&[&instance()], Style::new(false), Some(columns));
-            text.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+            text.lines().find(|line| line.contains("ADDRESS")).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
         };
         let narrower = [100, 70, 50, 30].map(headings);
         assert_eq!(narrower, ["ADDRESS KIND ID PHASE SINCE", "ADDRESS KIND ID PHASE", "ADDRESS KIND PHASE", "ADDRESS PHASE"]);
@@ -232,6 +312,7 @@ mod tests {
               "status": {
                 "vpcID": "vpc-0123456789abcdef0"
               },
+              "run": null,
               "resources": [
                 {
                   "address": "EksCluster/demo/vpc/vpc",

@@ -44,7 +44,7 @@ fn heading(model: &Model, now: f64, columns: usize, style: Style) -> Vec<String>
         return vec![style.paint(Look::Bold, first_that_fits(&texts, columns))];
     }
     let (objects, done, failed) = totals(&model.instances);
-    let waiting = model.rows.iter().filter(|row| matches!(row.what, What::Waiting { .. })).count();
+    let waiting = model.rows.iter().filter(|row| row.is_waiting()).count();
     let running = model.rows.len() - waiting;
     let others = [(failed, "failed"), (running, "running"), (waiting, "waiting")];
     let others: Vec<_> = others.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
@@ -54,18 +54,32 @@ fn heading(model: &Model, now: f64, columns: usize, style: Style) -> Vec<String>
         [one] => clean(one.address.as_str()),
         several => plural(several.len(), "instance"),
     };
-    let counts = format!("{done} of {objects} done{others}");
+    let counted = model.instances.iter().any(|instance| instance.is_counted);
+    let (counts, few) = match (counted, objects) {
+        (true, 0) => (format!("nothing to do{others}"), "nothing to do".to_owned()),
+        (true, _) => (format!("{done} of {objects} done{others}"), format!("{done}/{objects} done")),
+        // So far it is only known what goes on.
+        (false, _) => (others.trim_start_matches(", ").to_owned(), String::new()),
+    };
+    if counts.is_empty() {
+        let texts = [name.clone(), fit::middle(&name, columns)];
+        return vec![style.paint(Look::Bold, first_that_fits(&texts, columns)), times_line(model, now, columns, style)];
+    }
     let room = columns.saturating_sub(fit::width(&counts) + 2);
     let last = fit::middle(&name, room.max(ADDRESS));
     let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
     let texts = [
         format!("{name}: {counts}"),
         format!("{last}: {counts}"),
-        format!("{done}/{objects} done{others}"),
-        format!("{done}/{objects} done{failures}"),
+        format!("{few}{others}").trim_start_matches(", ").to_owned(),
+        format!("{few}{failures}").trim_start_matches(", ").to_owned(),
     ];
     let first = first_that_fits(&texts, columns);
-    vec![style.paint(Look::Bold, first), style.paint(look(model, now), first_that_fits(&times(model, now), columns))]
+    vec![style.paint(Look::Bold, first), times_line(model, now, columns, style)]
+}
+
+fn times_line(model: &Model, now: f64, columns: usize, style: Style) -> String {
+    style.paint(look(model, now), first_that_fits(&times(model, now), columns))
 }
 
 fn totals(instances: &[Instance]) -> (usize, usize, usize) {
@@ -130,7 +144,12 @@ fn instances(model: &Model, now: f64, columns: usize, room: usize) -> Vec<String
             Some(_) => ", longer than usual".to_owned(),
             None => String::new(),
         };
-        fit::cut(&format!("  {name}  {} of {} done{failed}{left}", instance.done, instance.objects), columns)
+        let counts = match (instance.is_counted, instance.objects) {
+            (true, 0) => "nothing to do".to_owned(),
+            (true, objects) => format!("{} of {objects} done{failed}{left}", instance.done),
+            (false, _) => "begun".to_owned(),
+        };
+        fit::cut(&format!("  {name}  {counts}"), columns)
     };
     model.instances.iter().map(line).collect()
 }
@@ -169,6 +188,7 @@ fn cells<'a>(model: &Model, row: &'a Row, now: f64, is_narrow: bool) -> Cells<'a
     let passed = short(now - row.since);
     let (state, time, look) = match &row.what {
         What::Step(step) => (doing(*step).to_owned(), passed, None),
+        What::Unseen => (doing(StepName::Wait).to_owned(), passed, None),
         What::Waiting { state, usually } => {
             let is_late = row.is_late(now);
             let usually = about(*usually);
@@ -213,6 +233,10 @@ fn aligned(cells: &[Cells<'_>], columns: usize, (is_narrow, least): (bool, usize
     let kind = if room(kind, state) < least { 0 } else { kind };
     let state = state.min(columns.saturating_sub(2 + kind + ADDRESS + 2 + 2 + time));
     let address = room(kind, state).min(name);
+    // What shortened addresses leave free goes back to the states.
+    let address = widest(&|cells| fit::width(&fit::middle(&cells.name, address)));
+    let states = widest(&|cells| fit::width(&cells.state));
+    let state = columns.saturating_sub(2 + kind + address + 2 + 2 + time).clamp(state, states.max(state));
     let line = |cells: &Cells<'_>| {
         let marker = if cells.is_critical { "> " } else { "  " };
         let kind = if kind == 0 { String::new() } else { fit::pad(cells.kind, kind) };
@@ -226,6 +250,11 @@ fn aligned(cells: &[Cells<'_>], columns: usize, (is_narrow, least): (bool, usize
 }
 
 impl Row {
+    /// Whether nothing is done about it but wait.
+    pub(super) fn is_waiting(&self) -> bool {
+        matches!(self.what, What::Waiting { .. } | What::Unseen)
+    }
+
     fn is_late(&self, now: f64) -> bool {
         matches!(self.what, What::Waiting { usually, .. } if now - self.since > usually)
     }

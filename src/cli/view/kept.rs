@@ -7,6 +7,8 @@ use crate::cli::style::{Look, Style, clean, duration};
 const WIDE: usize = 100;
 /// Below this width only what is most important is shown.
 const NARROW: usize = 60;
+/// As wide as `drained`, the longest of the words in front.
+const WORD: usize = 7;
 
 /// Something worth keeping.
 #[derive(Debug)]
@@ -46,15 +48,14 @@ impl Kept {
 }
 
 fn done((word, name, kind, id): (&str, &str, &str, &str), took: f64, columns: usize, now: f64, style: Style) -> String {
-    let word_width = fit::width(word).max(5);
-    let word = style.paint(Look::Green, fit::pad(word, 5));
+    let word = style.paint(Look::Green, fit::pad(word, WORD));
     let took = fit::pad_left(&duration(took), 7);
     if columns < NARROW {
-        let room = columns.saturating_sub(word_width + 2 + 2 + 7);
+        let room = columns.saturating_sub(WORD + 2 + 2 + 7);
         return format!("{word}  {}  {took}", fit::pad(&fit::middle(name, room), room));
     }
     let (kind_width, name_width) =
-        if columns >= WIDE { (22, 44) } else { (22, columns.saturating_sub(word_width + 2 + 22 + 2 + 2 + 7)) };
+        if columns >= WIDE { (22, 44) } else { (22, columns.saturating_sub(WORD + 2 + 22 + 2 + 2 + 7)) };
     let when = if columns >= WIDE { style.paint(Look::Dim, fit::pad_left(&duration(now), 7)) + "  " } else { String::new() };
     let kind = fit::pad(&fit::middle(kind, kind_width), kind_width);
     let name = fit::pad(&fit::middle(name, name_width), name_width);

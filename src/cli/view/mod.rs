@@ -42,6 +42,8 @@ enum Stage {
 #[derive(Debug)]
 struct Instance {
     address: Address,
+    /// Whether anything was heard of how far it is; else it is known by its objects alone.
+    is_counted: bool,
     objects: usize,
     done: usize,
     failed: usize,
@@ -64,9 +66,20 @@ struct Row {
 #[derive(Debug)]
 enum What {
     Step(StepName),
-    Waiting { state: String, usually: f64 },
-    Repeating { code: String, again: f64 },
-    Resolving { operation: String, counts: f64 },
+    /// It was made or changed, and nobody has looked whether it is ready.
+    Unseen,
+    Waiting {
+        state: String,
+        usually: f64,
+    },
+    Repeating {
+        code: String,
+        again: f64,
+    },
+    Resolving {
+        operation: String,
+        counts: f64,
+    },
 }
 
 impl Model {
@@ -77,6 +90,9 @@ impl Model {
 
     /// Takes in what happened. Returns what is worth keeping.
     pub(super) fn hear(&mut self, event: &Event, now: f64) -> Option<Kept> {
+        if let Event::Started { address, .. } | Event::Waiting { address, .. } | Event::Resolving { address, .. } = event {
+            self.meet(address);
+        }
         match event {
             Event::Started { address, kind, step } => self.set(address, kind, now, What::Step(*step)),
             Event::Waiting { address, kind, state, seconds, usually_seconds } => {
@@ -96,16 +112,19 @@ impl Model {
             Event::Stopping => {
                 self.stage = Stage::Stopping;
                 // Waits end at once; calls that are under way are brought to their end.
-                self.rows.retain(|row| !matches!(row.what, What::Waiting { .. }));
+                self.rows.retain(|row| !row.is_waiting());
             }
             Event::Finished { address, kind, step, id, .. } => {
-                self.rows.retain(|row| row.address != *address);
                 let word = match step {
                     StepName::Wait => "ready",
                     StepName::Delete => "gone",
                     StepName::Drain => "drained",
-                    StepName::Create | StepName::Configure => return None,
+                    StepName::Create | StepName::Configure => {
+                        self.unseen(address);
+                        return None;
+                    }
                 };
+                self.rows.retain(|row| row.address != *address);
                 let since = self.first_heard.get_mut(address).and_then(|heard| heard.since.take());
                 let took = since.map_or(0.0, |since| now - since);
                 return Some(Kept::done(word, self.name(address), kind, id, took));
@@ -135,18 +154,43 @@ impl Model {
         self.rows.sort_by_key(|row| first_heard.get(&row.address).map(|heard| heard.number));
     }
 
+    /// What was made stays as a row until it is ready, unless nobody will look any more.
+    fn unseen(&mut self, address: &Address) {
+        if self.stage == Stage::Stopping {
+            return self.rows.retain(|row| row.address != *address);
+        }
+        let first = self.first_heard.get(address).and_then(|heard| heard.since);
+        if let Some(row) = self.rows.iter_mut().find(|row| row.address == *address) {
+            row.what = What::Unseen;
+            row.since = first.unwrap_or(row.since);
+        }
+    }
+
+    /// An object tells of its instance before anything is heard of how far that is.
+    fn meet(&mut self, object: &Address) {
+        let Some(address) = instance_of(object).filter(|_| self.stage != Stage::Looking) else { return };
+        if !self.instances.iter().any(|instance| instance.address == address) {
+            let (objects, done, failed, measured, waits_for) = (0, 0, 0, false, None);
+            self.know(Instance { address, is_counted: false, objects, done, failed, end: 0.0, measured, waits_for });
+        }
+    }
+
     fn progress(&mut self, event: &Event, now: f64) {
         let Event::Progress { instance, objects, done, failed, seconds_left, measured, waits_for } = event else { return };
-        let known = Instance {
+        self.know(Instance {
             address: instance.clone(),
+            is_counted: true,
             objects: *objects,
             done: *done,
             failed: *failed,
             end: now + seconds_left,
             measured: *measured,
             waits_for: waits_for.clone(),
-        };
-        match self.instances.iter_mut().find(|other| other.address == *instance) {
+        });
+    }
+
+    fn know(&mut self, known: Instance) {
+        match self.instances.iter_mut().find(|other| other.address == known.address) {
             Some(other) => *other = known,
             None => self.instances.push(known),
         }
@@ -166,6 +210,12 @@ impl Model {
         };
         clean(short.unwrap_or(address.as_str()))
     }
+}
+
+/// `EksCluster/demo` of `EksCluster/demo/vpc/vpc`.
+fn instance_of(object: &Address) -> Option<Address> {
+    let mut segments = object.as_str().splitn(3, '/');
+    Some(Address(format!("{}/{}", segments.next()?, segments.next()?)))
 }
 
 fn kind_of(instance: &Address) -> &str {

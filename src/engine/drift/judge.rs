@@ -12,7 +12,9 @@ use crate::graph::expansion::NodeIndex;
 use crate::graph::tree::Tree;
 use crate::kinds::catalog::{self, KindCatalog};
 use crate::kinds::compare;
-use crate::kinds::kind::{Changeability, FieldChange, Kind, NotCarriedOut, Observed, Owner, Readiness, Subject, Takeover};
+use crate::kinds::kind::{
+    Changeability, FieldChange, Kind, NotCarriedOut, Observed, Owner, Readiness, Subject, Takeover, why_failed,
+};
 use crate::kinds::news::{News, news};
 use crate::state::file::{Phase, Record, StateFile};
 use serde_json::Value;
@@ -445,7 +447,7 @@ fn state_field(observed: &Observed, record: &Record) -> Vec<FieldDrift> {
 /// Why an object is of no use.
 fn broken(observed: &Observed) -> Option<String> {
     match &observed.readiness {
-        Readiness::Failed { code, message } => Some(format!("AWS says it failed: {code}: {message}")),
+        Readiness::Failed { code, message } => Some(format!("AWS says it failed: {}", why_failed(code, message))),
         Readiness::Deleting => Some("it is being deleted".to_owned()),
         Readiness::Ready | Readiness::Waiting(_) => None,
     }

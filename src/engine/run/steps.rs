@@ -7,7 +7,7 @@ use crate::engine::look::{Depth, Presence, look, look_until_sure, passes};
 use crate::engine::pace::Pace;
 use crate::engine::planner::refusal;
 use crate::engine::resolve::resolve_open;
-use crate::kinds::kind::{Changeability, Observed, Owner, Readiness, StepError};
+use crate::kinds::kind::{Changeability, Observed, Owner, Readiness, StepError, why_failed};
 use crate::state::file::{Phase, Record, Wait};
 use chrono::Utc;
 use serde_json::Value;
@@ -201,7 +201,7 @@ pub(super) async fn wait_ready(context: &Context, item: &Item, begun: Begun) -> 
                     let took = said.map(|_| already + since.elapsed());
                     return ready(context, item, record, *observed, took).await;
                 }
-                Readiness::Failed { code, message } => return Err(fail(context, record, &format!("{code}: {message}")).await),
+                Readiness::Failed { code, message } => return Err(fail(context, record, &why_failed(&code, &message)).await),
                 Readiness::Deleting => return Err(fail(context, record, "it is being deleted").await),
                 Readiness::Waiting(state) => state,
             },

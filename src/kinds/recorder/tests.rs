@@ -119,6 +119,16 @@ fn refused<T: std::fmt::Debug>(result: Result<T, StepError>, class: ErrorClass) 
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_not_refused_counts() {
+    let bench = Bench::new().await;
+    bench.call(bench.change(), &[ErrorClass::Final]).await.unwrap_err();
+    assert_eq!(bench.recorder.effective(), 0);
+    bench.call(bench.change(), &[ErrorClass::Throttled]).await.unwrap();
+    bench.call(bench.change(), &[ErrorClass::Unclear]).await.unwrap_err();
+    assert_eq!(bench.recorder.clone().effective(), 2, "nobody knows of the second");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_create_is_recorded() {
     let bench = Bench::new().await;
     let began = bench.session.journal().now();
