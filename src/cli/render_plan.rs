@@ -102,6 +102,7 @@ fn marker(change: &Change) -> (&'static str, &'static str, Look) {
         Action::Replace => ("-/+", "replace", Look::Red),
         Action::Delete => ("-", "delete", Look::Red),
         Action::Refused => ("!", "refused", Look::Red),
+        Action::None if change.unread => ("?", "not read", Look::Red),
         Action::None if change.waits => ("…", "wait", Look::Yellow),
         Action::None => ("=", "unchanged", Look::Dim),
     }
@@ -182,9 +183,13 @@ fn warnings(warnings: &[String], style: Style, lines: &mut Vec<String>) {
 /// `Plan: 22 to create, 1 unchanged.`, or `No changes.`
 pub(super) fn summary(plan: &Plan) -> String {
     if !has_changes(plan) && plan.refused_checks().next().is_none() {
-        return match waiting(plan) {
-            0 => "No changes.".into(),
-            waiting => format!("No changes; {} to wait for.", plural(waiting, "object")),
+        return match (unread(plan), waiting(plan)) {
+            (0, 0) => "No changes.".into(),
+            (0, waiting) => format!("No changes; {} to wait for.", plural(waiting, "object")),
+            (unread, 0) => format!("No changes in what could be read; {} not read.", plural(unread, "object")),
+            (unread, waiting) => {
+                format!("No changes in what could be read; {} not read, {waiting} to wait for.", plural(unread, "object"))
+            }
         };
     }
     let refused = if plan.is_refused() { " Nothing at all is changed while something is refused." } else { "" };
@@ -192,14 +197,19 @@ pub(super) fn summary(plan: &Plan) -> String {
 }
 
 fn waiting(plan: &Plan) -> usize {
-    plan.changes.iter().filter(|change| change.action == Action::None && change.waits).count()
+    plan.changes.iter().filter(|change| change.action == Action::None && change.waits && !change.unread).count()
+}
+
+/// What could not be read, and of which nothing else is said.
+fn unread(plan: &Plan) -> usize {
+    plan.changes.iter().filter(|change| change.action == Action::None && change.unread).count()
 }
 
 /// `22 to create, 1 unchanged`, of all these together.
 pub(super) fn counts(plans: &[&Plan]) -> String {
     let summary = plans.iter().map(|plan| plan.summary).fold(Summary::default(), add);
     let total = |count: fn(&Plan) -> usize| plans.iter().map(|plan| count(plan)).sum::<usize>();
-    let waiting = total(waiting);
+    let (waiting, unread) = (total(waiting), total(unread));
     let counts = [
         (summary.create, "to create"),
         (summary.adopt, "to adopt"),
@@ -210,7 +220,8 @@ pub(super) fn counts(plans: &[&Plan]) -> String {
         (total(|plan| plan.refused_checks().count()), "refused by checks"),
         (total(|plan| plan.open_calls.len()), "to look up"),
         (waiting, "to wait for"),
-        (summary.none.saturating_sub(waiting), "unchanged"),
+        (unread, "not read"),
+        (summary.none.saturating_sub(waiting + unread), "unchanged"),
     ];
     let counted = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
     counted.collect::<Vec<_>>().join(", ")
