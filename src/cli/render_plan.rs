@@ -97,6 +97,7 @@ fn is_telling(path: &str) -> bool {
 fn marker(change: &Change) -> (&'static str, &'static str, Look) {
     match change.action {
         Action::Create => ("+", "create", Look::Green),
+        Action::Adopt if change.recorded_as.is_some() => ("<=", "record anew", Look::Green),
         Action::Adopt => ("<=", "adopt", Look::Green),
         Action::Update => ("~", "update", Look::Yellow),
         Action::Replace => ("-/+", "replace", Look::Red),
@@ -200,6 +201,11 @@ fn waiting(plan: &Plan) -> usize {
     plan.changes.iter().filter(|change| change.action == Action::None && change.waits && !change.unread).count()
 }
 
+/// What is ours already, under another identity.
+fn recorded_anew(plan: &Plan) -> usize {
+    plan.changes.iter().filter(|change| change.action == Action::Adopt && change.recorded_as.is_some()).count()
+}
+
 /// What could not be read, and of which nothing else is said.
 fn unread(plan: &Plan) -> usize {
     plan.changes.iter().filter(|change| change.action == Action::None && change.unread).count()
@@ -209,10 +215,11 @@ fn unread(plan: &Plan) -> usize {
 pub(super) fn counts(plans: &[&Plan]) -> String {
     let summary = plans.iter().map(|plan| plan.summary).fold(Summary::default(), add);
     let total = |count: fn(&Plan) -> usize| plans.iter().map(|plan| count(plan)).sum::<usize>();
-    let (waiting, unread) = (total(waiting), total(unread));
+    let (waiting, unread, anew) = (total(waiting), total(unread), total(recorded_anew));
     let counts = [
         (summary.create, "to create"),
-        (summary.adopt, "to adopt"),
+        (summary.adopt.saturating_sub(anew), "to adopt"),
+        (anew, "to record anew"),
         (summary.update, "to update"),
         (summary.replace, "to replace"),
         (summary.delete, "to delete"),
@@ -229,11 +236,13 @@ pub(super) fn counts(plans: &[&Plan]) -> String {
 
 /// `; 1 of them will not be reached: no Argo CD server is configured`.
 fn not_reached(plan: &Plan) -> String {
-    let reasons: Vec<&str> = plan.changes.iter().filter_map(|change| change.unreached.as_deref()).collect();
-    let Some(first) = reasons.first() else { return String::new() };
+    let unreached: Vec<_> =
+        plan.changes.iter().filter_map(|change| Some((change.unreached.as_deref()?, change.unread))).collect();
+    let Some((first, _)) = unreached.first() else { return String::new() };
     // The way out stands beside the object.
     let why = first.split([':', '(']).next().unwrap_or(first).trim_end();
-    format!("; {} of them will not be reached: {}", reasons.len(), clean(why))
+    let how = if unreached.iter().all(|(_, unread)| *unread) { "not read" } else { "will not be reached" };
+    format!("; {} of them {how}: {}", unreached.len(), clean(why))
 }
 
 /// Whether there is more to do than to wait.
@@ -251,6 +260,28 @@ mod tests {
 
     fn text(plan: &Plan, verbosity: u8) -> String {
         render(plan, Style::new(false), verbosity)
+    }
+
+    #[test]
+    fn what_was_not_read_is_no_unchanged_object_and_none_to_wait_for() {
+        let mut unread = change(Action::None, "secret", "Secret");
+        (unread.waits, unread.unread, unread.unreached) = (true, true, Some("Argo CD could not be read: ListClusters".into()));
+        let alone = plan(vec![unread.clone(), change(Action::None, "vpc/vpc", "VPC")]);
+        assert_eq!(summary(&alone), "No changes in what could be read; 1 object not read.");
+        assert!(text(&alone, 0).contains("? not read  EksCluster/demo/secret"), "{}", text(&alone, 0));
+        let create = plan(vec![unread.clone(), change(Action::Create, "vpc/vpc", "VPC")]);
+        assert_eq!(summary(&create), "Plan: 1 to create, 1 not read; 1 of them not read: Argo CD could not be read.");
+        unread.action = Action::Create;
+        assert_eq!(summary(&plan(vec![unread])), "Plan: 1 to create; 1 of them not read: Argo CD could not be read.");
+    }
+
+    #[test]
+    fn what_is_ours_already_is_not_taken_over() {
+        let mut ours = change(Action::Adopt, "vpc/vpc", "VPC");
+        ours.recorded_as = Some("VPC argocd/old".into());
+        let plan = plan(vec![ours, change(Action::Adopt, "vpc/subnet", "Subnet")]);
+        assert_eq!(counts(&[&plan]), "1 to adopt, 1 to record anew");
+        assert!(text(&plan, 0).contains("<= record anew  EksCluster/demo/vpc/vpc"), "{}", text(&plan, 0));
     }
 
     #[test]

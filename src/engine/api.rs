@@ -63,6 +63,16 @@ pub enum ArgoCd {
     None,
 }
 
+impl ArgoCd {
+    /// The server's address, if there is one.
+    pub(super) fn server(&self) -> Option<&str> {
+        match self {
+            Self::Server(settings) => Some(settings.server()),
+            Self::NotConfigured | Self::None => None,
+        }
+    }
+}
+
 /// The engine.
 #[derive(Debug, Clone)]
 pub struct Engine {

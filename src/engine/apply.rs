@@ -172,7 +172,7 @@ impl Apply {
         if self.drift.is_none() {
             journal.definitions(self.work.definitions.clone()).await?;
         }
-        let (stopwatch, events) = Stopwatch::start(&self.engine.events);
+        let (stopwatch, events) = Stopwatch::start(&self.engine);
         let context = Context { events, ..context(&self.engine, &journal, stop) };
         let plan = plan.clone();
         let Sighting { planned, seen, items, doomed, .. } = self.sighting;
@@ -346,9 +346,8 @@ impl Site {
             open_calls: state.map(|state| open_calls(&state.open)).unwrap_or_default(),
         };
         let mut planned = planner::plan(input);
-        let is_unread = |one: &&Wanted| {
-            one.unreachable.is_none() && seen.get(&one.index).is_some_and(|seen| seen.unreachable.is_some())
-        };
+        let is_unread =
+            |one: &&Wanted| one.unreachable.is_none() && seen.get(&one.index).is_some_and(|seen| seen.unreachable.is_some());
         let unread: Vec<&Address> = wanted.iter().filter(is_unread).map(|one| &one.item.subject.address).collect();
         planned.plan.changes.iter_mut().filter(|change| unread.contains(&&change.address)).for_each(Change::mark_unread);
         if !planned.evaluation.errors.is_empty() {

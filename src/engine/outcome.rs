@@ -1,9 +1,10 @@
 //! What a report says beside how its objects ended: where that was, what there is now, and how long each object took.
 
+use super::api::Engine;
 use super::events::{Event, Events};
 use super::plan::Plan;
-use super::report::RunReport;
-use crate::graph::identity::Address;
+use super::report::{Failure, RunReport};
+use crate::graph::identity::{Address, Identity};
 use crate::state::file::{Phase, Record, StateFile};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -84,13 +85,16 @@ impl Default for Circumstances {
 pub(super) struct Stopwatch {
     began: DateTime<Utc>,
     times: Arc<Mutex<BTreeMap<Address, (Instant, Instant)>>>,
+    /// Where Argo CD is.
+    argocd: Option<String>,
 }
 
 impl Stopwatch {
     /// Starts, and gives the events to listen to.
-    pub(super) fn start(events: &Events) -> (Self, Events) {
-        let stopwatch = Self { began: Utc::now(), times: Arc::default() };
-        let (own, on) = (stopwatch.clone(), events.clone());
+    pub(super) fn start(engine: &Engine) -> (Self, Events) {
+        let argocd = engine.settings.argocd.server().map(str::to_owned);
+        let stopwatch = Self { began: Utc::now(), times: Arc::default(), argocd };
+        let (own, on) = (stopwatch.clone(), engine.events.clone());
         let events = Events::to(move |event| {
             own.hear(&event);
             on.say(event);
@@ -123,6 +127,7 @@ impl Stopwatch {
             let identity = record.map(|record| &record.identity).or_else(|| change.map(|change| &change.identity));
             failure.id = record.map(|record| record.id.clone()).or_else(|| change.and_then(|change| change.id.clone()));
             failure.place = identity.map(|identity| Place { account: identity.account.clone(), region: identity.region.clone() });
+            failure.argocd = self.argocd.clone().filter(|_| identity.is_some_and(|identity| is_in_argocd(failure, identity)));
             if record.is_some_and(|record| record.phase == Phase::Failed) && failure.hint.is_none() {
                 failure.hint = Some("it stays as it is until the next apply, which replaces it".to_owned());
             }
@@ -137,6 +142,11 @@ impl Stopwatch {
             outputs: state.resources.iter().flat_map(outputs).collect(),
         };
     }
+}
+
+/// Whether something failed in Argo CD, not in the account of the cluster that is registered.
+fn is_in_argocd(failure: &Failure, identity: &Identity) -> bool {
+    identity.is_secret() && failure.answer.as_ref().is_none_or(|answer| answer.service == "argocd")
 }
 
 fn place(target: &super::plan::Target) -> Place {

@@ -138,6 +138,9 @@ pub struct Change {
     /// It could not be read, so whether it would change, or is there at all, is not known; `reason` says why.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unread: bool,
+    /// It is ours already: it is only recorded anew, until now as this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_as: Option<String>,
     /// Why a run will not reach it, if that is known: there is no Argo CD to register with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreached: Option<String>,
@@ -244,6 +247,7 @@ impl Change {
             by_name: false,
             waits: false,
             unread: false,
+            recorded_as: None,
             unreached: None,
         }
     }

@@ -243,6 +243,27 @@ mod tests {
         (asked, seen.values().map(|seen| seen.observed.is_some()).collect())
     }
 
+    #[test]
+    fn what_argo_cd_does_not_answer_is_shown_where_nothing_is_carried_out() {
+        let (stop, events) = (Stop::default(), Events::nowhere());
+        let patience = Patience { window: Duration::ZERO, stop: &stop, events: &events };
+        let answer = |unanswered, service| {
+            let error = CallError {
+                service,
+                operation: "ListClusters",
+                class: crate::aws::error::ErrorClass::NotYet,
+                code: "Unreachable".into(),
+                message: "connection refused".into(),
+                request_id: None,
+            };
+            Reading { patience, unanswered }.answer(Err(error))
+        };
+        let shown = answer(Unanswered::IsShown, "argocd").unwrap().unwrap_err();
+        assert_eq!(shown, "Argo CD could not be read: ListClusters: Unreachable: connection refused");
+        assert!(answer(Unanswered::Stops, "argocd").is_err(), "an apply");
+        assert!(answer(Unanswered::IsShown, "eks").is_err(), "AWS");
+    }
+
     #[tokio::test(start_paused = true)]
     async fn what_lives_in_something_is_looked_for_when_that_is_there() {
         let another = "GET /clusters/another/addons/dns".to_owned();
