@@ -55,8 +55,7 @@ impl ArgoCdSettings {
         Self { registering, ..self }
     }
 
-    /// The server's address, for people: `https://argocd.example.com`.
-    #[cfg(test)]
+    /// The server's address, for people: `https://argocd.example.com`. It never holds a user or password.
     pub(crate) fn server(&self) -> &str {
         &self.base
     }

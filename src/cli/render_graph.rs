@@ -1,9 +1,10 @@
 //! The graph of instances: for programs and for people. [`super::render_drawing`] draws it.
 
 use super::style::{Look, Style, clean, plural};
+use crate::engine::waves::delete_waves;
 use crate::engine::work::Work;
 use crate::graph::evaluation::Included;
-use crate::graph::expansion::{Edge, GATE, Graph, GraphNode, NodeIndex, NodeRole, REGISTRATION_LAST};
+use crate::graph::expansion::{Edge, GATE, GraphNode, NodeIndex, NodeRole, REGISTRATION_LAST};
 use indexmap::IndexMap;
 use serde::Serialize;
 
@@ -74,7 +75,8 @@ impl GraphJson {
     fn add(&mut self, work: &Work) {
         let graph = &work.graph;
         let address = |index: NodeIndex| graph.node(index).address.to_string();
-        self.nodes.extend(graph.resources().map(|(index, _)| node(work, index)));
+        let waves = delete_waves(work);
+        self.nodes.extend(graph.resources().map(|(index, _)| node(work, index, &waves)));
         let is_instance = |node: &&GraphNode| matches!(node.role, NodeRole::Instance { .. });
         let instances = graph.nodes.iter().filter(is_instance);
         self.instances.extend(instances.map(|node| (node.address.to_string(), node.kind.clone())));
@@ -86,8 +88,8 @@ impl GraphJson {
             follows: follows(edge),
         }));
         self.order.extend(graph.order.iter().map(|index| address(*index)));
-        self.delete_waves.resize(self.delete_waves.len().max(graph.delete_waves.len()), Vec::new());
-        for (all, wave) in self.delete_waves.iter_mut().zip(&graph.delete_waves) {
+        self.delete_waves.resize(self.delete_waves.len().max(waves.len()), Vec::new());
+        for (all, wave) in self.delete_waves.iter_mut().zip(&waves) {
             all.extend(wave.iter().map(|index| address(*index)));
         }
     }
@@ -102,7 +104,7 @@ impl GraphJson {
     }
 }
 
-fn node(work: &Work, index: NodeIndex) -> NodeJson {
+fn node(work: &Work, index: NodeIndex, waves: &[Vec<NodeIndex>]) -> NodeJson {
     let node = work.graph.node(index);
     let (included, reason) = match &work.blank.node(index).included {
         Included::Yes => (Some(true), None),
@@ -119,17 +121,13 @@ fn node(work: &Work, index: NodeIndex) -> NodeJson {
         region: identity.and_then(|identity| known(&identity.region)),
         included,
         reason,
-        delete_wave: delete_wave(&work.graph, index),
+        delete_wave: waves.iter().position(|wave| wave.contains(&index)),
     }
 }
 
 /// Whether an edge follows from others: what a gate waits for, and a registration's place behind everything else.
 fn follows(edge: &Edge) -> bool {
     edge.reads.is_empty() && (edge.expression.ends_with(GATE) || edge.expression == REGISTRATION_LAST)
-}
-
-fn delete_wave(graph: &Graph, index: NodeIndex) -> Option<usize> {
-    graph.delete_waves.iter().position(|wave| wave.contains(&index))
 }
 
 /// The graph as text: resources in order, with what each needs, one line each. `verbosity` 1 adds the edges that follow

@@ -64,7 +64,7 @@ fn headline(plans: &[Plan]) -> String {
 }
 
 fn is_waiting(change: &Change) -> bool {
-    change.action == Action::None && change.waits
+    change.action == Action::None && (change.waits || change.unread)
 }
 
 /// Everything about an instance but the details.
@@ -148,9 +148,10 @@ fn rank(change: &Change) -> Option<(usize, &'static str)> {
         Action::Delete => Some((2, "**delete**")),
         Action::Update => Some((3, "update")),
         Action::Create => Some((4, "create")),
+        Action::Adopt if change.recorded_as.is_some() => Some((5, "record anew")),
         Action::Adopt => Some((5, "adopt")),
-        Action::None if change.waits => Some((6, "wait")),
-        Action::None if change.unread => Some((7, "not read")),
+        Action::None if change.unread => Some((6, "not read")),
+        Action::None if change.waits => Some((7, "wait")),
         Action::None => None,
     }
 }

@@ -97,11 +97,13 @@ fn is_telling(path: &str) -> bool {
 fn marker(change: &Change) -> (&'static str, &'static str, Look) {
     match change.action {
         Action::Create => ("+", "create", Look::Green),
+        Action::Adopt if change.recorded_as.is_some() => ("<=", "record anew", Look::Green),
         Action::Adopt => ("<=", "adopt", Look::Green),
         Action::Update => ("~", "update", Look::Yellow),
         Action::Replace => ("-/+", "replace", Look::Red),
         Action::Delete => ("-", "delete", Look::Red),
         Action::Refused => ("!", "refused", Look::Red),
+        Action::None if change.unread => ("?", "not read", Look::Red),
         Action::None if change.waits => ("…", "wait", Look::Yellow),
         Action::None => ("=", "unchanged", Look::Dim),
     }
@@ -182,9 +184,13 @@ fn warnings(warnings: &[String], style: Style, lines: &mut Vec<String>) {
 /// `Plan: 22 to create, 1 unchanged.`, or `No changes.`
 pub(super) fn summary(plan: &Plan) -> String {
     if !has_changes(plan) && plan.refused_checks().next().is_none() {
-        return match waiting(plan) {
-            0 => "No changes.".into(),
-            waiting => format!("No changes; {} to wait for.", plural(waiting, "object")),
+        return match (unread(plan), waiting(plan)) {
+            (0, 0) => "No changes.".into(),
+            (0, waiting) => format!("No changes; {} to wait for.", plural(waiting, "object")),
+            (unread, 0) => format!("No changes in what could be read; {} not read.", plural(unread, "object")),
+            (unread, waiting) => {
+                format!("No changes in what could be read; {} not read, {waiting} to wait for.", plural(unread, "object"))
+            }
         };
     }
     let refused = if plan.is_refused() { " Nothing at all is changed while something is refused." } else { "" };
@@ -192,17 +198,28 @@ pub(super) fn summary(plan: &Plan) -> String {
 }
 
 fn waiting(plan: &Plan) -> usize {
-    plan.changes.iter().filter(|change| change.action == Action::None && change.waits).count()
+    plan.changes.iter().filter(|change| change.action == Action::None && change.waits && !change.unread).count()
+}
+
+/// What is ours already, under another identity.
+fn recorded_anew(plan: &Plan) -> usize {
+    plan.changes.iter().filter(|change| change.action == Action::Adopt && change.recorded_as.is_some()).count()
+}
+
+/// What could not be read, and of which nothing else is said.
+fn unread(plan: &Plan) -> usize {
+    plan.changes.iter().filter(|change| change.action == Action::None && change.unread).count()
 }
 
 /// `22 to create, 1 unchanged`, of all these together.
 pub(super) fn counts(plans: &[&Plan]) -> String {
     let summary = plans.iter().map(|plan| plan.summary).fold(Summary::default(), add);
     let total = |count: fn(&Plan) -> usize| plans.iter().map(|plan| count(plan)).sum::<usize>();
-    let waiting = total(waiting);
+    let (waiting, unread, anew) = (total(waiting), total(unread), total(recorded_anew));
     let counts = [
         (summary.create, "to create"),
-        (summary.adopt, "to adopt"),
+        (summary.adopt.saturating_sub(anew), "to adopt"),
+        (anew, "to record anew"),
         (summary.update, "to update"),
         (summary.replace, "to replace"),
         (summary.delete, "to delete"),
@@ -210,7 +227,8 @@ pub(super) fn counts(plans: &[&Plan]) -> String {
         (total(|plan| plan.refused_checks().count()), "refused by checks"),
         (total(|plan| plan.open_calls.len()), "to look up"),
         (waiting, "to wait for"),
-        (summary.none.saturating_sub(waiting), "unchanged"),
+        (unread, "not read"),
+        (summary.none.saturating_sub(waiting + unread), "unchanged"),
     ];
     let counted = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
     counted.collect::<Vec<_>>().join(", ")
@@ -218,11 +236,13 @@ pub(super) fn counts(plans: &[&Plan]) -> String {
 
 /// `; 1 of them will not be reached: no Argo CD server is configured`.
 fn not_reached(plan: &Plan) -> String {
-    let reasons: Vec<&str> = plan.changes.iter().filter_map(|change| change.unreached.as_deref()).collect();
-    let Some(first) = reasons.first() else { return String::new() };
+    let unreached: Vec<_> =
+        plan.changes.iter().filter_map(|change| Some((change.unreached.as_deref()?, change.unread))).collect();
+    let Some((first, _)) = unreached.first() else { return String::new() };
     // The way out stands beside the object.
     let why = first.split([':', '(']).next().unwrap_or(first).trim_end();
-    format!("; {} of them will not be reached: {}", reasons.len(), clean(why))
+    let how = if unreached.iter().all(|(_, unread)| *unread) { "not read" } else { "will not be reached" };
+    format!("; {} of them {how}: {}", unreached.len(), clean(why))
 }
 
 /// Whether there is more to do than to wait.
@@ -240,6 +260,28 @@ mod tests {
 
     fn text(plan: &Plan, verbosity: u8) -> String {
         render(plan, Style::new(false), verbosity)
+    }
+
+    #[test]
+    fn what_was_not_read_is_no_unchanged_object_and_none_to_wait_for() {
+        let mut unread = change(Action::None, "secret", "Secret");
+        (unread.waits, unread.unread, unread.unreached) = (true, true, Some("Argo CD could not be read: ListClusters".into()));
+        let alone = plan(vec![unread.clone(), change(Action::None, "vpc/vpc", "VPC")]);
+        assert_eq!(summary(&alone), "No changes in what could be read; 1 object not read.");
+        assert!(text(&alone, 0).contains("? not read  EksCluster/demo/secret"), "{}", text(&alone, 0));
+        let create = plan(vec![unread.clone(), change(Action::Create, "vpc/vpc", "VPC")]);
+        assert_eq!(summary(&create), "Plan: 1 to create, 1 not read; 1 of them not read: Argo CD could not be read.");
+        unread.action = Action::Create;
+        assert_eq!(summary(&plan(vec![unread])), "Plan: 1 to create; 1 of them not read: Argo CD could not be read.");
+    }
+
+    #[test]
+    fn what_is_ours_already_is_not_taken_over() {
+        let mut ours = change(Action::Adopt, "vpc/vpc", "VPC");
+        ours.recorded_as = Some("VPC argocd/old".into());
+        let plan = plan(vec![ours, change(Action::Adopt, "vpc/subnet", "Subnet")]);
+        assert_eq!(counts(&[&plan]), "1 to adopt, 1 to record anew");
+        assert!(text(&plan, 0).contains("<= record anew  EksCluster/demo/vpc/vpc"), "{}", text(&plan, 0));
     }
 
     #[test]

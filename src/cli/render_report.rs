@@ -124,8 +124,10 @@ fn failed(failure: &Failure, style: Style, lines: &mut Vec<String>) {
     if let Some(id) = failure.id.as_ref().filter(|id| !id.is_empty()) {
         say("id", id);
     }
-    if let Some(at) = &failure.place {
-        say("where", &place(at));
+    match (&failure.argocd, &failure.place) {
+        (Some(server), _) => say("where", &format!("Argo CD, {server}")),
+        (None, Some(at)) => say("where", &place(at)),
+        (None, None) => {}
     }
     match &failure.answer {
         Some(answer) => {

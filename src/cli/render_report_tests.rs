@@ -48,6 +48,14 @@ fn a_run_that_did_everything_says_what_people_ask_for_first() {
     ");
 }
 
+#[test]
+fn what_fails_in_argo_cd_is_not_placed_in_an_account() {
+    let mut report = failed();
+    report.failed[0].argocd = Some("https://argocd.example.com".into());
+    let text = render(&[report], "fleetctl destroy", Style::new(false), None);
+    assert!(text.contains("where           Argo CD, https://argocd.example.com\n"), "{text}");
+}
+
 fn failed() -> RunReport {
     let mut failed = report(End::Failed);
     failed.failed.push(Failure {

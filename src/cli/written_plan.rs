@@ -182,8 +182,8 @@ fn changes_difference(written: &Plan, now: &Plan) -> Option<String> {
 /// way may change by itself.
 fn essence(change: &Change) -> Value {
     match change.action {
-        Action::None => json!([change.address, change.action]),
-        _ => json!([change.address, change.action, change.id, change.by_name, change.fields]),
+        Action::None => json!([change.address, change.action, change.unread]),
+        _ => json!([change.address, change.action, change.id, change.by_name, change.unread, change.fields]),
     }
 }
 

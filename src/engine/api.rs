@@ -65,6 +65,15 @@ pub enum ArgoCd {
 
 /// Why a registration is not reached.
 pub(super) const NO_ARGOCD: &str = "no Argo CD server is configured: set ARGOCD_SERVER and ARGOCD_AUTH_TOKEN";
+impl ArgoCd {
+    /// The server's address, if there is one.
+    pub(super) fn server(&self) -> Option<&str> {
+        match self {
+            Self::Server(settings) => Some(settings.server()),
+            Self::NotConfigured | Self::None => None,
+        }
+    }
+}
 
 /// The engine.
 #[derive(Debug, Clone)]

@@ -11,9 +11,9 @@ use super::finding::Finding;
 use super::look::Patience;
 use super::outcome::Stopwatch;
 use super::outlook::Outlook;
-use super::plan::{Action, Header, Plan, Target};
+use super::plan::{Action, Change, Header, Plan, Target};
 use super::planner::{self, Orphan, PlaceFacts, PlanInput, Planned, Seen};
-use super::refresh::{Wanted, look_again, refresh, refresh_orphans};
+use super::refresh::{Reading, Unanswered, Wanted, look_again, refresh, refresh_orphans};
 use super::removal::Doomed;
 use super::report::{EngineError, RunReport};
 use super::resolve::resolve;
@@ -63,6 +63,7 @@ pub(super) struct Sighting {
     seen: BTreeMap<NodeIndex, Seen>,
     pub(super) items: BTreeMap<NodeIndex, Item>,
     doomed: Vec<Doomed>,
+    has_argocd: bool,
 }
 
 /// What was read for a plan.
@@ -76,6 +77,11 @@ struct Looked {
 }
 
 impl Sighting {
+    /// Whether Argo CD is configured and something of it could not be read.
+    pub(super) fn is_unread(&self) -> bool {
+        self.has_argocd && !self.planned.plan.is_complete()
+    }
+
     /// Says what lives on clusters whose registration leaves Argo CD.
     pub(super) async fn tell_what_lives(&mut self) {
         let plan = &mut self.planned.plan;
@@ -106,7 +112,7 @@ pub(super) async fn open(engine: &Engine, mut work: Work, scope: Scope) -> Resul
     let context = context(engine, &session.journal(), &Stop::default());
     site.resolve_all(&context).await?;
     let state = session.journal().snapshot();
-    let looked = site.look(&work, Some(&state)).await?;
+    let looked = site.look(&work, Some(&state), Unanswered::Stops).await?;
     let drift = match scope {
         Scope::Everything => None,
         Scope::DriftOnly => Some(hold_back(&mut work, &looked, &state)?),
@@ -173,10 +179,10 @@ impl Apply {
         if self.drift.is_none() {
             journal.definitions(self.work.definitions.clone()).await?;
         }
-        let (stopwatch, events) = Stopwatch::start(&self.engine.events);
+        let (stopwatch, events) = Stopwatch::start(&self.engine.events, &self.engine.settings.argocd);
         let context = Context { events, ..context(&self.engine, &journal, stop) };
         let plan = plan.clone();
-        let Sighting { planned, seen, items, doomed } = self.sighting;
+        let Sighting { planned, seen, items, doomed, .. } = self.sighting;
         let parts = parts(&self.work, &planned.plan, seen, items);
         let recorder = context.recorder.clone();
         let run = Run::new(&self.work, &CATALOG, context, self.engine.settings.parallelism, planned, parts);
@@ -303,27 +309,29 @@ impl Site {
         }
     }
 
-    /// Reads everything and plans.
+    /// Reads everything and plans. Where Argo CD does not answer, what is there is not read, and everything else is
+    /// planned.
     pub(super) async fn plan(&self, work: &Work, state: Option<&StateFile>) -> Result<Sighting, EngineError> {
-        let looked = self.look(work, state).await?;
+        let looked = self.look(work, state, Unanswered::IsShown).await?;
         self.planned(work, state, looked).await
     }
 
     /// Reads everything.
-    async fn look(&self, work: &Work, state: Option<&StateFile>) -> Result<Looked, EngineError> {
+    async fn look(&self, work: &Work, state: Option<&StateFile>, unanswered: Unanswered) -> Result<Looked, EngineError> {
         let started = Instant::now();
         let lineage = state.map(|state| state.lineage.clone()).unwrap_or_default();
         let wanted = self.wanted(work, state, &lineage).await?;
         let window = self.engine.settings.visibility_window;
         let doomed = self.orphaned(work, state, &lineage).await?;
-        let patience = Patience { window, stop: &Stop::default(), events: &self.engine.events };
+        let (stop, events) = (Stop::default(), &self.engine.events);
+        let reading = Reading { patience: Patience { window, stop: &stop, events }, unanswered };
         // What will have to be known of the accounts is asked meanwhile.
         let asked = async {
             self.answers(work, assumed(work, &wanted)).await;
             Ok(())
         };
-        let (mut seen, orphans, ()) = tokio::try_join!(refresh(&wanted, patience), refresh_orphans(&doomed, patience), asked)?;
-        look_again(work, &wanted, &mut seen).await?;
+        let (mut seen, orphans, ()) = tokio::try_join!(refresh(&wanted, reading), refresh_orphans(&doomed, reading), asked)?;
+        look_again(work, &wanted, &mut seen, reading).await?;
         Ok(Looked { wanted, doomed, seen, orphans, started })
     }
 
@@ -345,7 +353,11 @@ impl Site {
             orphans: &orphans,
             open_calls: state.map(|state| open_calls(&state.open)).unwrap_or_default(),
         };
-        let planned = planner::plan(input);
+        let mut planned = planner::plan(input);
+        let is_unread =
+            |one: &&Wanted| one.unreachable.is_none() && seen.get(&one.index).is_some_and(|seen| seen.unreachable.is_some());
+        let unread: Vec<&Address> = wanted.iter().filter(is_unread).map(|one| &one.item.subject.address).collect();
+        planned.plan.changes.iter_mut().filter(|change| unread.contains(&&change.address)).for_each(Change::mark_unread);
         if !planned.evaluation.errors.is_empty() {
             return Err(EngineError::Documents(planned.evaluation.errors));
         }
@@ -358,7 +370,7 @@ impl Site {
                 _ => drop(items.insert(index, item)),
             }
         }
-        Ok(Sighting { planned, seen, items, doomed })
+        Ok(Sighting { planned, seen, items, doomed, has_argocd: self.has_argocd() })
     }
 
     /// What is true of every account and region in which a subnet is to be made.

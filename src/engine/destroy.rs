@@ -61,7 +61,7 @@ impl Destroy {
     pub async fn run(self, confirmed: &[String], stop: &Stop) -> Result<RunReport, EngineError> {
         let started = Instant::now();
         let journal = self.session.journal();
-        let (stopwatch, events) = Stopwatch::start(&self.engine.events);
+        let (stopwatch, events) = Stopwatch::start(&self.engine.events, &self.engine.settings.argocd);
         let context = Context { events, ..context(&self.engine, &journal, stop) };
         let (kept, stopped) = if let Some(how) = &self.drain {
             drain::say_outlook(&context, &self.doomed);

@@ -47,11 +47,36 @@ impl From<CallError> for Reason {
 }
 
 /// The likely cause, and what to do.
-fn hint(error: &CallError) -> Option<String> {
+pub(super) fn hint(error: &CallError) -> Option<String> {
+    if error.service == "argocd" { hint_of_argocd(error).map(str::to_owned) } else { hint_of_aws(error) }
+}
+
+/// The same of what Argo CD answers, or of what stands before it: AWS's session and support have no part in it.
+fn hint_of_argocd(error: &CallError) -> Option<&'static str> {
     let text = match (error.class, error.code.as_str()) {
-        (ErrorClass::Denied, _) if error.service == "argocd" => {
-            "the token's role in Argo CD does not allow this for clusters: allow it there".to_owned()
+        (_, "Unreachable") => {
+            "Argo CD was not reached: check ARGOCD_SERVER and ARGOCD_OPTS, the network from here, and whether it is up; then the \
+             same command again"
         }
+        (ErrorClass::Credentials, _) => {
+            "it is about the token in ARGOCD_AUTH_TOKEN, not about the session with AWS: make a new one, of this very Argo CD"
+        }
+        (ErrorClass::Denied, _) => "the token's role in Argo CD does not allow this for clusters: allow it there",
+        (ErrorClass::Throttled, _) => "Argo CD, or what stands before it, takes fewer calls than that: wait, then try again",
+        (ErrorClass::NotYet, _) => {
+            "Argo CD does not get into the cluster yet, or somebody else wrote at the same time: try again; `patience` under \
+             `argocd` in fleetctl.yaml gives it longer"
+        }
+        (ErrorClass::Unclear, _) => {
+            "it is not known whether Argo CD did it: see whether it is up; the next run looks before it does anything else"
+        }
+        _ => return None,
+    };
+    Some(text)
+}
+
+fn hint_of_aws(error: &CallError) -> Option<String> {
+    let text = match (error.class, error.code.as_str()) {
         (ErrorClass::Denied, _) => format!(
             "the role that is used there does not allow {}:{}, or a permissions boundary or a policy of the organization forbids it: \
              allow it",
@@ -104,6 +129,25 @@ mod tests {
     fn what_stands_in_the_way_is_more_telling_than_that_it_is_too_early() {
         let reason = Reason::from(refused("ec2", "DeleteVpc", ErrorClass::NotYet, "DependencyViolation"));
         assert!(reason.hint.unwrap().contains("load balancer"));
+    }
+
+    #[test]
+    fn argo_cd_has_ways_out_of_its_own() {
+        let all = [
+            (ErrorClass::NotYet, "Unreachable", "ARGOCD_SERVER"),
+            (ErrorClass::Credentials, "Unauthenticated", "ARGOCD_AUTH_TOKEN"),
+            (ErrorClass::Denied, "PermissionDenied", "the token's role"),
+            (ErrorClass::Throttled, "HTTP 429", "wait"),
+            (ErrorClass::NotYet, "Unauthenticated", "patience"),
+            (ErrorClass::Unclear, "Timeout", "whether it is up"),
+        ];
+        for (class, code, part) in all {
+            let hint = Reason::from(refused("argocd", "ListClusters", class, code)).hint.unwrap();
+            assert!(hint.contains(part), "{hint}");
+            for of_aws in ["AWS was not ready", "sign in again", "same account", "permissions boundary"] {
+                assert!(!hint.contains(of_aws), "{hint}");
+            }
+        }
     }
 
     #[test]

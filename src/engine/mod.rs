@@ -35,4 +35,5 @@ mod run;
 mod status;
 pub mod stop;
 mod subject;
+pub mod waves;
 pub mod work;

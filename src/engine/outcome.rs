@@ -1,9 +1,10 @@
 //! What a report says beside how its objects ended: where that was, what there is now, and how long each object took.
 
+use super::api::ArgoCd;
 use super::events::{Event, Events, StepName};
 use super::plan::{Action, Plan};
 use super::planner::PRECIOUS;
-use super::report::RunReport;
+use super::report::{Failure, RunReport};
 use crate::graph::identity::{Address, Identity};
 use crate::state::file::{Phase, Record, StateFile};
 use chrono::{DateTime, Utc};
@@ -109,12 +110,15 @@ pub(super) struct Stopwatch {
     began: DateTime<Utc>,
     times: Arc<Mutex<BTreeMap<Address, (Instant, Instant)>>>,
     made: Arc<Mutex<BTreeSet<Address>>>,
+    /// Where Argo CD is.
+    argocd: Option<String>,
 }
 
 impl Stopwatch {
     /// Starts, and gives the events to listen to.
-    pub(super) fn start(events: &Events) -> (Self, Events) {
-        let stopwatch = Self { began: Utc::now(), times: Arc::default(), made: Arc::default() };
+    pub(super) fn start(events: &Events, argocd: &ArgoCd) -> (Self, Events) {
+        let argocd = argocd.server().map(str::to_owned);
+        let stopwatch = Self { began: Utc::now(), times: Arc::default(), made: Arc::default(), argocd };
         let (own, on) = (stopwatch.clone(), events.clone());
         let events = Events::to(move |event| {
             own.hear(&event);
@@ -152,6 +156,7 @@ impl Stopwatch {
             let identity = record.map(|record| &record.identity).or_else(|| change.map(|change| &change.identity));
             failure.id = record.map(|record| record.id.clone()).or_else(|| change.and_then(|change| change.id.clone()));
             failure.place = identity.map(Place::of);
+            failure.argocd = self.argocd.clone().filter(|_| identity.is_some_and(|identity| is_in_argocd(failure, identity)));
             if failure.hint.is_none() {
                 failure.hint = record.filter(|record| is_replaced_next(record, plan)).map(replaced_next);
             }
@@ -187,6 +192,11 @@ fn is_precious(record: &Record) -> bool {
 fn replaced_next(record: &Record) -> String {
     let stays = "it stays as it is until the next apply, which replaces it";
     if is_precious(record) { format!("{stays} if that is confirmed: --confirm {}", record.address) } else { stays.to_owned() }
+}
+
+/// Whether something failed in Argo CD, not in the account of the cluster that is registered.
+fn is_in_argocd(failure: &Failure, identity: &Identity) -> bool {
+    identity.is_secret() && failure.answer.as_ref().is_none_or(|answer| answer.service == "argocd")
 }
 
 fn place(target: &super::plan::Target) -> Place {
@@ -287,7 +297,7 @@ mod tests {
             warnings: Vec::new(),
             checks: Vec::new(),
         };
-        let (stopwatch, events) = Stopwatch::start(&Events::nowhere());
+        let (stopwatch, events) = Stopwatch::start(&Events::nowhere(), &ArgoCd::None);
         let (done, failed, not_reached, circumstances) = (Vec::new(), Vec::new(), Vec::new(), Circumstances::default());
         let (end, status, seconds) = (End::Failed, json!({}), 1.0);
         let mut report = RunReport { instance, end, done, failed, not_reached, status, seconds, circumstances };

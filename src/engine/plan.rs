@@ -142,9 +142,12 @@ pub struct Change {
     /// Nothing has to be changed, but it is not ready yet: the run waits for it.
     #[serde(default)]
     pub waits: bool,
-    /// It is recorded and could not be read, so whether it would change is not known; `reason` says why.
+    /// It could not be read, so whether it would change, or is there at all, is not known; `reason` says why.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unread: bool,
+    /// It is ours already: it is only recorded anew, until now as this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_as: Option<String>,
     /// Why a run will not reach it, if that is known: there is no Argo CD to register with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreached: Option<String>,
@@ -251,7 +254,16 @@ impl Change {
             by_name: false,
             waits: false,
             unread: false,
+            recorded_as: None,
             unreached: None,
+        }
+    }
+
+    /// It could not be read in this run, although it might have been: an apply stops at that.
+    pub(super) fn mark_unread(&mut self) {
+        self.unread = true;
+        if let (Action::Create, Some(reason)) = (self.action, &self.unreached) {
+            self.reason = Some(format!("not read, so it may be there already: {reason}"));
         }
     }
 }
@@ -272,7 +284,7 @@ impl Plan {
         self.summary.refused > 0 || self.refused_checks().next().is_some()
     }
 
-    /// Whether everything that is recorded could be read.
+    /// Whether everything could be read that would have to be.
     pub fn is_complete(&self) -> bool {
         !self.changes.iter().any(|change| change.unread)
     }

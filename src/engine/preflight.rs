@@ -12,6 +12,10 @@ use crate::kinds::registration::bridge::missing_keys;
 use chrono::{TimeDelta, Utc};
 use std::collections::BTreeMap;
 
+/// What is said of a plan that has not read Argo CD although it is configured.
+const UNREAD: &str = "Argo CD could not be read, so this plan is not complete: an apply stops at that before it changes anything; \
+                      `argocd: none` in fleetctl.yaml leaves registrations out";
+
 /// Asks Argo CD, if the plan registers something. What stands in the way for certain stops everything; the rest are
 /// warnings.
 pub(super) async fn check(work: &Work, sighting: &Sighting) -> Result<Vec<String>, EngineError> {
@@ -25,10 +29,14 @@ pub(super) async fn check(work: &Work, sighting: &Sighting) -> Result<Vec<String
 
 /// The same for a plan, which nothing stops.
 pub(super) async fn warnings(work: &Work, sighting: &Sighting) -> Vec<String> {
-    match problems(work, sighting).await {
+    let mut warnings = match problems(work, sighting).await {
         Ok(problems) => problems.into_iter().map(|problem| problem.text).collect(),
         Err(error) => vec![format!("it is not known whether Argo CD will take the registration: {error}")],
+    };
+    if sighting.is_unread() {
+        warnings.push(UNREAD.to_owned());
     }
+    warnings
 }
 
 async fn problems(work: &Work, sighting: &Sighting) -> Result<Vec<Problem>, EngineError> {
@@ -39,6 +47,9 @@ async fn problems(work: &Work, sighting: &Sighting) -> Result<Vec<Problem>, Engi
         (!missing.is_empty()).then(|| Problem { fatal: false, text: lacks(&item.subject.address, &missing) })
     });
     let missing: Vec<Problem> = missing.collect();
+    // What could not be read needs no second question.
+    let is_unread = |item: &Item| changes.iter().any(|change| change.unread && change.address == item.subject.address);
+    let registrations: Vec<_> = registrations.into_iter().filter(|(_, item)| !is_unread(item)).collect();
     let Some(reader) = registrations.first().and_then(|(_, item)| item.cloud.readers.argocd.as_ref()) else {
         return Ok(missing);
     };

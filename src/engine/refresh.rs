@@ -21,6 +21,40 @@ use std::collections::BTreeMap;
 /// Most objects that are read at one time. What is asked for at one time shares calls; rates are limited elsewhere.
 const CONCURRENT: usize = 64;
 
+/// What becomes of a read that Argo CD does not answer, or refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unanswered {
+    /// Nothing is read any further: what cannot be read cannot be carried out.
+    Stops,
+    /// The object is shown as not read; everything of AWS is shown beside it.
+    IsShown,
+}
+
+/// How everything is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading<'a> {
+    /// How a look goes on until its answer counts.
+    pub(super) patience: Patience<'a>,
+    /// What becomes of reads that Argo CD does not answer.
+    pub(super) unanswered: Unanswered,
+}
+
+impl Reading<'_> {
+    /// What was observed, or why Argo CD did not tell, where that is shown.
+    fn answer(self, found: Result<Option<Observed>, CallError>) -> Result<Result<Option<Observed>, String>, CallError> {
+        match found {
+            Ok(observed) => Ok(Ok(observed)),
+            Err(error) if error.service == "argocd" && self.unanswered == Unanswered::IsShown => Ok(Err(unanswered(&error))),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Why a registration was not read.
+fn unanswered(error: &CallError) -> String {
+    format!("Argo CD could not be read: {}: {}: {}", error.operation, error.code, error.message)
+}
+
 /// A resource of the graph that is to be looked at.
 #[derive(Debug)]
 pub(super) struct Wanted {
@@ -39,21 +73,21 @@ pub(super) struct Wanted {
 }
 
 /// Looks at every resource of the graph.
-pub(super) async fn refresh(wanted: &[Wanted], patience: Patience<'_>) -> Result<BTreeMap<NodeIndex, Seen>, EngineError> {
+pub(super) async fn refresh(wanted: &[Wanted], reading: Reading<'_>) -> Result<BTreeMap<NodeIndex, Seen>, EngineError> {
     // What is not recorded and lives in something of the graph is looked for when that is there.
     let (within, others): (Vec<_>, Vec<_>) = wanted.iter().partition(|one| one.record.is_none() && outer(one, wanted).is_some());
-    let mut seen = see_all(others, patience).await?;
+    let mut seen = see_all(others, reading).await?;
     let is_there = |one: &Wanted| seen.get(&one.index).is_some_and(|seen| seen.observed.is_some());
     let (within, absent): (Vec<_>, Vec<_>) = within.into_iter().partition(|one| outer(one, wanted).is_some_and(is_there));
-    let within = see_all(within, patience).await?;
-    seen.extend(absent.into_iter().map(|one| (one.index, seen_as(one, None))));
+    let within = see_all(within, reading).await?;
+    seen.extend(absent.into_iter().map(|one| (one.index, seen_as(one, Ok(None)))));
     seen.extend(within);
     Ok(seen)
 }
 
-async fn see_all(wanted: Vec<&Wanted>, patience: Patience<'_>) -> Result<BTreeMap<NodeIndex, Seen>, EngineError> {
+async fn see_all(wanted: Vec<&Wanted>, reading: Reading<'_>) -> Result<BTreeMap<NodeIndex, Seen>, EngineError> {
     stream::iter(wanted)
-        .map(|one| see(one, patience))
+        .map(|one| see(one, reading))
         .buffer_unordered(CONCURRENT)
         .map_err(EngineError::of_read)
         .try_collect()
@@ -76,29 +110,37 @@ fn outer<'a>(inner: &Wanted, wanted: &'a [Wanted]) -> Option<&'a Wanted> {
     })
 }
 
-async fn see(wanted: &Wanted, patience: Patience<'_>) -> Result<(NodeIndex, Seen), CallError> {
+async fn see(wanted: &Wanted, reading: Reading<'_>) -> Result<(NodeIndex, Seen), CallError> {
     let Item { kind, cloud, .. } = &wanted.item;
     let observed = match (&wanted.unreachable, &wanted.record) {
-        (Some(_), _) => None,
-        (None, Some(record)) => look_until_sure(wanted.item.view(), record, patience, Depth::Whole).await?,
-        (None, None) => kind.find(&cloud.readers, &searched(wanted), &wanted.desired).await?,
+        (Some(_), _) => Ok(None),
+        (None, Some(record)) => look_until_sure(wanted.item.view(), record, reading.patience, Depth::Whole).await,
+        (None, None) => kind.find(&cloud.readers, &searched(wanted), &wanted.desired).await,
     };
-    Ok((wanted.index, seen_as(wanted, observed)))
+    Ok((wanted.index, seen_as(wanted, reading.answer(observed)?)))
 }
 
-fn seen_as(wanted: &Wanted, observed: Option<Observed>) -> Seen {
+/// What was seen of a resource, or why it could not be read.
+fn seen_as(wanted: &Wanted, observed: Result<Option<Observed>, String>) -> Seen {
+    let (observed, unread) = observed.map_or_else(|reason| (None, Some(reason)), |observed| (observed, None));
     Seen {
         subject: wanted.item.subject.clone(),
         record: wanted.record.clone(),
         observed,
-        unreachable: wanted.unreachable.clone(),
+        unreachable: wanted.unreachable.clone().or(unread),
     }
 }
 
 /// Looks again for registrations that are not recorded, once the cluster that they are for is known: they are told by its
 /// ARN, and until then by their name alone.
-pub(super) async fn look_again(work: &Work, wanted: &[Wanted], seen: &mut BTreeMap<NodeIndex, Seen>) -> Result<(), EngineError> {
-    let is_open = |one: &&Wanted| one.item.subject.identity.is_secret() && one.record.is_none() && one.unreachable.is_none();
+pub(super) async fn look_again(
+    work: &Work,
+    wanted: &[Wanted],
+    seen: &mut BTreeMap<NodeIndex, Seen>,
+    reading: Reading<'_>,
+) -> Result<(), EngineError> {
+    let was_read = |one: &Wanted| seen.get(&one.index).is_some_and(|seen| seen.unreachable.is_none());
+    let is_open = |one: &&Wanted| one.item.subject.identity.is_secret() && one.record.is_none() && was_read(one);
     let open: Vec<&Wanted> = wanted.iter().filter(is_open).collect();
     if open.is_empty() {
         return Ok(());
@@ -111,10 +153,8 @@ pub(super) async fn look_again(work: &Work, wanted: &[Wanted], seen: &mut BTreeM
             continue;
         }
         let Item { kind, cloud, .. } = &one.item;
-        let found = kind.find(&cloud.readers, &searched(one), &desired).await.map_err(EngineError::of_read)?;
-        if let Some(seen) = seen.get_mut(&one.index) {
-            seen.observed = found;
-        }
+        let found = kind.find(&cloud.readers, &searched(one), &desired).await;
+        seen.insert(one.index, seen_as(one, reading.answer(found).map_err(EngineError::of_read)?));
     }
     Ok(())
 }
@@ -129,14 +169,18 @@ fn searched(wanted: &Wanted) -> Subject {
 }
 
 /// Looks at what is recorded and has left the graph.
-pub(super) async fn refresh_orphans(doomed: &[Doomed], patience: Patience<'_>) -> Result<Vec<Orphan>, EngineError> {
+pub(super) async fn refresh_orphans(doomed: &[Doomed], reading: Reading<'_>) -> Result<Vec<Orphan>, EngineError> {
     stream::iter(doomed)
         .map(|Doomed { item, record, unreachable }| async {
-            let observed = match unreachable {
-                Some(_) => None,
-                None => look_until_sure(item.view(), record, patience, Depth::Glance).await?,
+            let found = match unreachable {
+                Some(_) => Ok(None),
+                None => look_until_sure(item.view(), record, reading.patience, Depth::Glance).await,
             };
-            Ok(Orphan { record: record.clone(), observed, unreachable: unreachable.clone() })
+            let (observed, unreachable) = match reading.answer(found)? {
+                Ok(observed) => (observed, unreachable.clone()),
+                Err(reason) => (None, Some(reason)),
+            };
+            Ok(Orphan { record: record.clone(), observed, unreachable })
         })
         .buffered(CONCURRENT)
         .map_err(EngineError::of_read)
@@ -191,11 +235,33 @@ mod tests {
         let wanted = wanted(&aws).await;
         let (stop, events) = (Stop::default(), Events::nowhere());
         let patience = Patience { window: Duration::ZERO, stop: &stop, events: &events };
-        let seen = refresh(&wanted, patience).await.unwrap();
+        let reading = Reading { patience, unanswered: Unanswered::Stops };
+        let seen = refresh(&wanted, reading).await.unwrap();
         let mut asked: Vec<String> = aws.calls().into_iter().map(|call| call.operation).collect();
         asked.retain(|operation| operation.starts_with("GET"));
         asked.sort_unstable();
         (asked, seen.values().map(|seen| seen.observed.is_some()).collect())
+    }
+
+    #[test]
+    fn what_argo_cd_does_not_answer_is_shown_where_nothing_is_carried_out() {
+        let (stop, events) = (Stop::default(), Events::nowhere());
+        let patience = Patience { window: Duration::ZERO, stop: &stop, events: &events };
+        let answer = |unanswered, service| {
+            let error = CallError {
+                service,
+                operation: "ListClusters",
+                class: crate::aws::error::ErrorClass::NotYet,
+                code: "Unreachable".into(),
+                message: "connection refused".into(),
+                request_id: None,
+            };
+            Reading { patience, unanswered }.answer(Err(error))
+        };
+        let shown = answer(Unanswered::IsShown, "argocd").unwrap().unwrap_err();
+        assert_eq!(shown, "Argo CD could not be read: ListClusters: Unreachable: connection refused");
+        assert!(answer(Unanswered::Stops, "argocd").is_err(), "an apply");
+        assert!(answer(Unanswered::IsShown, "eks").is_err(), "AWS");
     }
 
     #[tokio::test(start_paused = true)]

@@ -100,6 +100,9 @@ pub struct Failure {
     /// The account and region.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
+    /// Where Argo CD is, if it failed there: its address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub argocd: Option<String>,
     /// What was answered, where a call was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
@@ -112,7 +115,7 @@ impl Failure {
     /// A failure of which nothing more is known.
     pub(crate) fn new(address: Address, kind: String, reason: impl Into<Reason>) -> Self {
         let Reason { text, answer, hint } = reason.into();
-        Self { address, kind, reason: text, id: None, place: None, answer, hint }
+        Self { address, kind, reason: text, id: None, place: None, argocd: None, answer, hint }
     }
 }
 
@@ -175,7 +178,10 @@ impl EngineError {
     /// A read that failed and on which everything depends.
     pub(super) fn of_read(error: crate::aws::error::CallError) -> Self {
         match error.service {
-            "argocd" => Self::ArgoCd(format!("{}: {}: {}", error.operation, error.code, error.message)),
+            "argocd" => {
+                let way_out = super::failure::hint(&error).map(|hint| format!("; {hint}")).unwrap_or_default();
+                Self::ArgoCd(format!("{}: {}: {}{way_out}", error.operation, error.code, error.message))
+            }
             _ => Self::Read(error),
         }
     }
@@ -270,7 +276,9 @@ mod tests {
         };
         let of_argocd = EngineError::of_read(refused("argocd"));
         assert_eq!((of_argocd.exit_code(), EngineError::of_read(refused("eks")).exit_code()), (1, 6));
-        assert_eq!(of_argocd.to_string(), "Argo CD: ListClusters: Unauthenticated: invalid session");
+        let text = of_argocd.to_string();
+        assert!(text.starts_with("Argo CD: ListClusters: Unauthenticated: invalid session; "), "{text}");
+        assert!(text.contains("not about the session with AWS"), "{text}");
     }
 
     #[test]

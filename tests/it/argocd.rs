@@ -166,6 +166,25 @@ fn what_kro_registered_is_taken_over_when_it_is_confirmed_by_name() {
     assert_eq!(world.aws.mutating(), [], "and their cluster neither");
 }
 
+/// With an Argo CD that cannot be read a plan shows everything else, in every form, and an apply stops.
+fn unread(world: &mut World, server: &str, code: &str) {
+    world.set("ARGOCD_SERVER", server);
+    let planned = world.fleetctl(&["plan", "cluster.yaml", "-o", "json", "--out", "plan.json"]).expect(3);
+    let plan: Value = serde_json::from_str(&planned.stdout).unwrap();
+    let changes = plan["changes"].as_array().unwrap();
+    let (registrations, others): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change["kind"] == "Secret");
+    assert!(!others.is_empty() && others.iter().all(|change| change["unread"].is_null()), "{plan}");
+    assert_eq!(registrations[0]["unread"], json!(true), "{plan}");
+    assert!(registrations[0]["unreached"].as_str().unwrap().contains(code), "{plan}");
+    assert!(planned.stderr.contains("plan.json was not written: the plan is not complete"), "{}", planned.stderr);
+    for form in ["text", "markdown"] {
+        let planned = world.fleetctl(&["plan", "cluster.yaml", "-o", form]).expect(3);
+        assert!(planned.stdout.contains("not read") && planned.stdout.contains("VPC"), "{}", planned.stdout);
+    }
+    let refused = world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(1);
+    assert!(refused.stderr.contains(code) && refused.stderr.contains("ARGOCD_"), "{}", refused.stderr);
+}
+
 #[test]
 fn what_may_go_wrong_later_is_said_in_the_plan() {
     let mut world = World::new();
@@ -186,8 +205,12 @@ fn what_may_go_wrong_later_is_said_in_the_plan() {
     let itself = world.argocd_itself().to_owned();
     world.set("ARGOCD_SERVER", &itself);
     world.tell_argocd("settings", &json!({"tls": true}));
-    let refused = world.fleetctl(&["plan", "cluster.yaml"]).expect(1);
+    let incomplete = world.fleetctl(&["plan", "cluster.yaml"]).expect(3);
+    assert!(incomplete.stdout.contains("leave out --plaintext"), "{}", incomplete.stdout);
+    let refused = world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(1);
     assert!(refused.stderr.contains("leave out --plaintext"), "{}", refused.stderr);
+    unread(&mut world, "127.0.0.1:1", "Unreachable");
+    assert_eq!(world.aws.mutating(), []);
     world.set("ARGOCD_SERVER", "me:hidden-word@argocd.example.com");
     for arguments in [&["config", "show"][..], &["plan", "cluster.yaml"]] {
         let ended = world.fleetctl(arguments);

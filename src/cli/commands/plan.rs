@@ -45,7 +45,7 @@ pub(super) async fn run(context: &Context, arguments: &Plan) -> Result<u8, CliEr
             WrittenPlan::new(arguments.inputs.all(), &project, plans)?.write(path)?;
             printer.note(&format!("Written to {0}. Carry it out with: fleetctl apply {0}", path.display()));
         }
-        Some(path) => printer.failure(&format!("{} was not written: the plan cannot be carried out", path.display())),
+        Some(path) => printer.failure(&format!("{} was not written: {}", path.display(), why_not_written(code))),
         None => {}
     }
     Ok(code)
@@ -77,6 +77,13 @@ fn show(context: &Context, plans: &[plan::Plan], errors: &[CliError]) {
     }
     for error in errors {
         print_error_text(printer, error);
+    }
+}
+
+fn why_not_written(code: u8) -> &'static str {
+    match code {
+        3 => "the plan is not complete, and what could not be read may ask for more; plan again when it can be read",
+        _ => "the plan cannot be carried out",
     }
 }
 

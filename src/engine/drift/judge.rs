@@ -80,7 +80,8 @@ pub(in crate::engine) fn judge(input: &Input<'_>) -> Result<Verdict, EngineError
 pub(in crate::engine) fn has_left(work: &Work, record: &Record) -> bool {
     let placed = work.places.iter().flatten().any(|place| place.identity == record.identity);
     // What the settings leave out is nobody's business here.
-    !placed && !(record.identity.is_secret() && !work.left_out.is_empty())
+    let left_out = record.identity.is_secret() && !work.left_out.is_empty();
+    !placed && !left_out
 }
 
 /// What is recorded and stands in the graph no more: apply would remove it.

@@ -9,6 +9,9 @@ use crate::state::file::Record;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+/// What to do about a change that would need other objects in the place of those that are there.
+const ANEW: &str = "take the change back, or destroy and apply anew";
+
 /// Kinds that are found whatever the region: an IAM role, and a registration in Argo CD.
 const WITHOUT_REGION: [&str; 2] = ["Role", "Secret"];
 
@@ -26,7 +29,8 @@ pub(super) fn settle(
     for orphan in input.orphans.iter().chain(excluded) {
         if let Some(change) = changes.iter_mut().find(|change| is_same_object(change, orphan)) {
             if change.action == Action::Adopt {
-                change.reason = Some(format!("recorded until now as {}", orphan.record.identity));
+                change.reason = Some(format!("it is ours, and recorded until now as {}", orphan.record.identity));
+                change.recorded_as = Some(orphan.record.identity.to_string());
             }
             superseded.push(orphan.record.identity.clone());
         } else if let Some(change) = changes.iter_mut().find(|change| change.address == orphan.record.address) {
@@ -56,7 +60,7 @@ fn another_object(then: &Identity, now: &Identity) -> String {
     } else {
         format!("its name changes from {}/{} to {}/{}", then.namespace, then.name, now.namespace, now.name)
     };
-    format!("{moved}, which would make another object; take the change back, or destroy and apply anew")
+    format!("{moved}, which would make another object; {ANEW}")
 }
 
 /// Who uses an id: every text of what is wanted, with the resource that it stands in.
@@ -98,7 +102,7 @@ fn removal(orphan: &Orphan, user: Option<&Address>) -> Change {
     let (action, reason) = match (unreachable, observed, user) {
         (Some(reason), _, _) => (Action::Delete, format!("it left the graph, but will not be reached: {reason}")),
         (None, None, _) => (Action::Delete, "it left the graph and is gone already".to_owned()),
-        (None, Some(_), Some(user)) => (Action::Refused, format!("it left the graph, but {user} still uses it")),
+        (None, Some(_), Some(user)) => (Action::Refused, format!("it left the graph, but {user} still uses it; {ANEW}")),
         (None, Some(_), None) => (Action::Delete, "it left the graph".to_owned()),
     };
     Change {

@@ -123,6 +123,11 @@ impl Scene {
         Self::of(DEFINITION, inputs)
     }
 
+    /// A cluster, an add-on of it, and its registration.
+    pub(in crate::engine) fn with_cluster() -> Self {
+        Self::of(WITH_CLUSTER, "")
+    }
+
     pub(in crate::engine) fn of(definition: &str, inputs: &str) -> Self {
         let spec = format!("  accountId: \"{ACCOUNT}\"\n{inputs}");
         let instance =
@@ -443,7 +448,10 @@ fn what_is_no_longer_included_is_removed() {
 #[test]
 fn an_object_with_another_name_in_the_graph_is_the_same_object() {
     let scene = Scene::finished("").renamed("vpc");
-    assert_eq!(scene.change("vpc"), "Adopt waits: recorded until now as VPC argocd/before (222222222222, us-west-2)");
+    assert_eq!(
+        scene.change("vpc"),
+        "Adopt waits: it is ours, and recorded until now as VPC argocd/before (222222222222, us-west-2)"
+    );
     let superseded = scene.plan().superseded;
     assert_eq!(superseded, [scene.orphans[0].record.identity.clone()]);
     // A role is the same in all regions.
@@ -467,7 +475,10 @@ fn what_is_still_used_is_not_removed() {
     let mut scene = Scene::finished("").renamed("vpc");
     scene.seen("vpc").observed = None;
     scene.orphans[0].record.address = Address("Network/one/old-vpc".into());
-    assert_eq!(scene.change("old-vpc"), "Refused: it left the graph, but Network/one/subnet still uses it");
+    assert_eq!(
+        scene.change("old-vpc"),
+        "Refused: it left the graph, but Network/one/subnet still uses it; take the change back, or destroy and apply anew"
+    );
     // A role is used by its ARN: that others are called as it is says nothing.
     let mut scene = Scene::finished("").renamed("role");
     scene.seen("role").observed = None;
@@ -492,6 +503,21 @@ fn a_registration_that_cannot_be_reached_is_named() {
     let mut scene = scene.without_registration();
     scene.orphans.push(Orphan { record, observed: None, unreachable: Some("no server".into()) });
     assert_eq!(scene.change("registration"), "Delete unread: it left the graph, but will not be reached: no server");
+}
+
+#[test]
+fn what_could_have_been_read_and_was_not_makes_a_plan_incomplete() {
+    let mut scene = Scene::new("");
+    scene.seen("registration").unreachable = Some("Argo CD could not be read".into());
+    let mut plan = scene.plan().plan;
+    plan.changes.iter_mut().filter(|change| change.kind == "Secret").for_each(super::Change::mark_unread);
+    let change = plan.changes.iter().find(|change| change.kind == "Secret").unwrap();
+    let reason = change.reason.as_deref();
+    assert_eq!(
+        (change.action, reason),
+        (Action::Create, Some("not read, so it may be there already: Argo CD could not be read"))
+    );
+    assert!(!plan.is_complete());
 }
 
 #[test]

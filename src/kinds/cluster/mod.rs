@@ -16,7 +16,7 @@ use self::spec::ClusterSpec;
 use super::catalog::{self, Facts};
 use super::compare::{self, How, Rule, at};
 use super::eks;
-use super::kind::{Cloud, FieldChange, Kind, Observed, Readers, Readiness, StepError, Subject, Typical};
+use super::kind::{Changeability, Cloud, FieldChange, Kind, Observed, Readers, Readiness, StepError, Subject, Typical};
 use super::recorder::{Created, Recorder};
 use super::shared::{create, creation, empty_answer, only_known, spec};
 use super::tags;
@@ -97,7 +97,9 @@ const COMPONENTS: &str = "fleetctl does not carry out changes of the control pla
 const ADDRESSES: &str = "the addresses of a cluster's services cannot be changed";
 const BOOTSTRAP: &str = "this counts only when a cluster is made";
 const VERSION: &str = "fleetctl does not carry out version upgrades yet";
-const DOWNGRADE: &str = "EKS does not go back to a lower version: put the version that the cluster has into the document";
+const DOWNGRADE: &str = "EKS does not go back to a lower version than the cluster has";
+
+const ENCRYPTED: &str = "EKS never changes the encryption config that a cluster has, nor takes it back";
 
 /// How fields are compared. Only what the document sets counts, but for tags.
 const RULES: &[Rule] = &[
@@ -176,9 +178,18 @@ fn differences(subject: &Subject, desired: &Value, observed: &Observed, applied:
     for change in &mut changes {
         if change.path == "spec.version" && is_lower(&change.after, &change.before) {
             change.reason = Some(DOWNGRADE);
+            change.changeability = Changeability::Replacement;
+        }
+        if change.path.starts_with("spec.encryptionConfig") && !is_nothing(&change.before) {
+            change.reason = Some(ENCRYPTED);
+            change.changeability = Changeability::Replacement;
         }
     }
     changes
+}
+
+fn is_nothing(value: &Value) -> bool {
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
 /// Whose spec is brought into a form in which it can be compared.

@@ -205,7 +205,21 @@ fn every_field_says_how_it_may_be_changed() {
 #[test]
 fn a_lower_version_is_no_upgrade() {
     let found = changes(&with("/spec/version", json!("1.9")), &there());
-    assert_eq!((found[0].changeability, found[0].reason), (Changeability::NotCarriedOut, Some(DOWNGRADE)));
+    assert_eq!((found[0].changeability, found[0].reason), (Changeability::Replacement, Some(DOWNGRADE)));
+}
+
+#[test]
+fn an_encryption_config_is_added_once() {
+    let config = json!([{"provider": {"keyARN": "arn:aws:kms:us-west-2:1:key/a"}, "resources": ["secrets"]}]);
+    let before = |value: Value| {
+        let (mut desired, mut observed) = (wanted(), there());
+        desired["spec"]["encryptionConfig"] = config.clone();
+        observed.spec["encryptionConfig"] = value;
+        changes(&desired, &observed)
+    };
+    assert_eq!(before(json!([]))[0].changeability, Changeability::NotCarriedOut);
+    let other = json!([{"provider": {"keyARN": "arn:aws:kms:us-west-2:1:key/b"}, "resources": ["secrets"]}]);
+    assert_eq!((before(other.clone())[0].changeability, before(other)[0].reason), (Changeability::Replacement, Some(ENCRYPTED)));
 }
 
 #[test]
