@@ -68,10 +68,10 @@ fn carrier(work: &Work, index: NodeIndex) -> Option<NodeIndex> {
 }
 
 /// Whether something stands between a carried object and its carrier.
-fn are_apart(work: &Work, carried: NodeIndex, carrier: NodeIndex, carriers: &Carriers) -> bool {
+fn are_apart(work: &Work, inner: NodeIndex, carrier: NodeIndex, carriers: &Carriers) -> bool {
     let needs_carrier = work.graph.needed_by(carrier);
-    let mut needed = work.graph.edges_from(carried).map(|edge| edge.to);
-    needed.any(|needed| needed != carrier && carriers.get(&needed) != Some(&carrier) && needs_carrier.contains(&needed))
+    let mut targets = work.graph.edges_from(inner).map(|edge| edge.to);
+    targets.any(|to| to != carrier && carriers.get(&to) != Some(&carrier) && needs_carrier.contains(&to))
 }
 
 #[cfg(test)]
