@@ -53,7 +53,7 @@ const EMULATOR_SINCE: [(&str, &str, usize, &str); 6] = [
         "role/<account>/hub-cluster-argocd-controller/",
         "role/<hub-account>/hub-cluster-argocd-controller/",
         2,
-        "a user name has its principal's own account",
+        "an access entry's ARN names its principal's own account",
     ),
     (
         "arn:aws:sts::<account>:assumed-role/workload-cluster1-cluster-node-role/{{SessionName}}",
