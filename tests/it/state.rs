@@ -28,7 +28,7 @@ fn ctrl_c_finishes_running_calls_and_the_next_apply_goes_on() {
     let interrupted = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(interrupted.success());
     let ended = Ended::of(child.wait_with_output().unwrap()).expect(130);
-    assert!(ended.stderr.contains("fleetctl apply"), "says how to go on: {}", ended.stderr);
+    assert!(ended.stdout.contains("Carry on with: fleetctl apply"), "says how to go on: {}", ended.stdout);
     world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
 }
 
