@@ -75,7 +75,7 @@ impl Pace {
     fn spread(self, pause: Duration) -> Duration {
         match self.in_step {
             Some(start) => until_tick(start.elapsed(), pause),
-            None => pause.mul_f64(rand::rng().random_range(0.85..1.0)),
+            None => pause.mul_f64(rand::rng().random_range(0.95..1.0)),
         }
     }
 }
