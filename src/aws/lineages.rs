@@ -62,18 +62,7 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::aws::limits::Limits;
-    use crate::aws::simulated::{Call, Reply, Simulated};
-
-    fn reader(aws: &Simulated) -> Reader {
-        let config = aws_sdk_ec2::Config::builder()
-            .region(aws_sdk_ec2::config::Region::new("us-west-2"))
-            .behavior_version_latest()
-            .credentials_provider(aws_credential_types::Credentials::new("AKIA", "secret", None, None, "test"))
-            .http_client(aws.clone());
-        Reader::new(aws_sdk_ec2::Client::from_conf(config.build()), Limits::default())
-    }
+    use crate::aws::simulated::{Call, Reply, Simulated, ec2_of};
 
     #[tokio::test(start_paused = true)]
     async fn objects_of_an_instance_are_told_by_one_call_and_without_those_that_linger() {
@@ -86,7 +75,7 @@ mod tests {
             let items = of_one + &tag("vpc-2", "vpc", "argocd/Vpc/two");
             Reply::Answer(200, format!("<DescribeTagsResponse><tagSet>{items}</tagSet></DescribeTagsResponse>"))
         });
-        assert_eq!(reader(&aws).objects_of("argocd/Vpc/one").await, Ok(vec!["vpc-1".to_owned()]));
+        assert_eq!(ec2_of(&aws).objects_of("argocd/Vpc/one").await, Ok(vec!["vpc-1".to_owned()]));
         assert_eq!(aws.count("DescribeTags"), 1);
     }
 
@@ -106,7 +95,7 @@ mod tests {
             };
             Reply::Answer(200, format!("<DescribeTagsResponse><tagSet>{items}</tagSet></DescribeTagsResponse>"))
         });
-        assert_eq!(reader(&aws).lineages("argocd/Vpc/one").await, Ok(vec!["77aa".to_owned(), "5f0c".to_owned()]));
+        assert_eq!(ec2_of(&aws).lineages("argocd/Vpc/one").await, Ok(vec!["77aa".to_owned(), "5f0c".to_owned()]));
         assert_eq!(aws.count("DescribeTags"), 2);
     }
 }

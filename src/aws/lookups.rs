@@ -151,18 +151,8 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aws::limits::Limits;
-    use crate::aws::simulated::{Call, Reply, Simulated, ec2_error};
+    use crate::aws::simulated::{Call, Reply, Simulated, ec2_error, ec2_of};
     use futures::future::join_all;
-
-    fn reader(aws: &Simulated) -> Reader {
-        let config = aws_sdk_ec2::Config::builder()
-            .region(aws_sdk_ec2::config::Region::new("us-west-2"))
-            .behavior_version_latest()
-            .credentials_provider(aws_credential_types::Credentials::new("AKIA", "secret", None, None, "test"))
-            .http_client(aws.clone());
-        Reader::new(aws_sdk_ec2::Client::from_conf(config.build()), Limits::default())
-    }
 
     fn ok(body: &str) -> Reply {
         Reply::Answer(200, body.to_owned())
@@ -178,7 +168,7 @@ mod tests {
                 "<DescribeVpcsResponse><vpcSet><item><vpcId>vpc-1</vpcId></item><item><vpcId>vpc-3</vpcId></item></vpcSet></DescribeVpcsResponse>",
             )
         });
-        let reader = reader(&aws);
+        let reader = ec2_of(&aws);
         let found = join_all(["vpc-1", "vpc-2", "vpc-3"].map(|id| reader.vpc(id))).await;
         let ids: Vec<_> = found.into_iter().map(|vpc| vpc.unwrap().and_then(|vpc| vpc.vpc_id)).collect();
         assert_eq!(ids, [Some("vpc-1".into()), None, Some("vpc-3".into())]);
@@ -198,7 +188,7 @@ mod tests {
                 )
             }
         });
-        let reader = reader(&aws);
+        let reader = ec2_of(&aws);
         let (one, two) = tokio::join!(reader.nat_gateway("nat-1"), reader.nat_gateway("nat-2"));
         assert!(one.unwrap().is_some() && two.unwrap().is_some());
         assert_eq!(aws.count("DescribeNatGateways"), 2);
@@ -207,7 +197,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_error_goes_to_all() {
         let aws = Simulated::new(|_: &Call| ec2_error(403, "UnauthorizedOperation", "no"));
-        let reader = reader(&aws);
+        let reader = ec2_of(&aws);
         let (one, two) = tokio::join!(reader.subnet("subnet-1"), reader.subnet("subnet-2"));
         assert_eq!(one.clone().unwrap_err().code, "UnauthorizedOperation");
         assert_eq!(one.unwrap_err(), two.unwrap_err());
@@ -231,7 +221,7 @@ mod tests {
                 item("eipalloc-2", "theirs")
             ))
         });
-        let found = reader(&aws).addresses_tagged("ours", "EksCluster/a/vpc/eip").await.unwrap();
+        let found = ec2_of(&aws).addresses_tagged("ours", "EksCluster/a/vpc/eip").await.unwrap();
         assert_eq!(found.iter().map(|address| address.allocation_id().unwrap()).collect::<Vec<_>>(), ["eipalloc-1"]);
     }
 
@@ -243,7 +233,7 @@ mod tests {
                 "<DescribeRouteTablesResponse><routeTableSet><item><routeTableId>rtb-1</routeTableId><associationSet><item><subnetId>subnet-1</subnetId></item><item><subnetId>subnet-2</subnetId></item></associationSet></item></routeTableSet></DescribeRouteTablesResponse>",
             )
         });
-        let reader = reader(&aws);
+        let reader = ec2_of(&aws);
         let tables = join_all(["subnet-1", "subnet-2", "subnet-3"].map(|id| reader.route_table_of_subnet(id))).await;
         let ids: Vec<_> = tables.into_iter().map(|table| table.unwrap().and_then(|table| table.route_table_id)).collect();
         assert_eq!(ids, [Some("rtb-1".into()), Some("rtb-1".into()), None]);

@@ -200,6 +200,16 @@ pub(crate) async fn silent_cloud() -> Cloud {
     .await
 }
 
+/// What reads EC2 of a simulated AWS, without a session.
+pub(crate) fn ec2_of(aws: &Simulated) -> super::ec2::Reader {
+    let config = aws_sdk_ec2::Config::builder()
+        .region(aws_sdk_ec2::config::Region::new("us-west-2"))
+        .behavior_version_latest()
+        .credentials_provider(aws_credential_types::Credentials::new("AKIA", "secret", None, None, "test"))
+        .http_client(aws.clone());
+    super::ec2::Reader::new(aws_sdk_ec2::Client::from_conf(config.build()), super::limits::Limits::default())
+}
+
 /// Services of account 222222222222 of a simulated AWS.
 pub(crate) async fn cloud_of(aws: &Simulated) -> Cloud {
     let credentials = aws_credential_types::Credentials::new("AKIA", "secret", None, None, "test");

@@ -188,7 +188,7 @@ fn what(event: &Event, style: Style) -> String {
             format!("{}  looking up {} of an earlier run; {left}", clean(address.as_str()), clean(operation))
         }
         Event::Resolved { address, operation, carried_out } => {
-            let answer = if *carried_out { "had been carried out" } else { "had not been carried out" };
+            let answer = answer(*carried_out);
             format!("{}  {} {answer}", clean(address.as_str()), clean(operation))
         }
         Event::Started { address, kind, step } => format!("{}  {} …", object(address, kind), word(*step)),
@@ -227,6 +227,15 @@ fn word(step: StepName) -> &'static str {
     }
 }
 
+/// What was found out about a call without an end.
+pub(super) fn answer(carried_out: Option<bool>) -> &'static str {
+    match carried_out {
+        Some(true) => "had been carried out",
+        Some(false) => "had not been carried out",
+        None => "may have been carried out: its object is looked at again",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,7 +251,7 @@ mod tests {
         let kind = "VPC".to_owned();
         vec![
             Event::Resolving { address: address.clone(), operation: "CreateVpc".into(), seconds_left: 42 },
-            Event::Resolved { address: address.clone(), operation: "CreateVpc".into(), carried_out: false },
+            Event::Resolved { address: address.clone(), operation: "CreateVpc".into(), carried_out: Some(false) },
             Event::Started { address: address.clone(), kind: kind.clone(), step: StepName::Create },
             Event::Repeating {
                 address: address.clone(),
@@ -293,6 +302,15 @@ mod tests {
         let said = [(0.0, 600.0), (10.0, 590.0), (20.0, 550.0), (30.0, 300.0), (300.0, 31.0)];
         let news: Vec<_> = said.map(|(now, left)| is_news(&progress(3, left), &mut ends, now)).into_iter().collect();
         assert_eq!(news, [true, false, false, true, false]);
+    }
+
+    #[test]
+    fn of_a_change_nobody_says_what_nobody_asked() {
+        let address = Address("EksCluster/x/argocdSecret".into());
+        let event = Event::Resolved { address, operation: "UpdateCluster".into(), carried_out: None };
+        let line = line(&event, 0.0, Style::new(false));
+        assert!(line.ends_with("UpdateCluster may have been carried out: its object is looked at again"), "{line}");
+        assert_eq!(json_line(&event)["carriedOut"], Value::Null);
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub enum Event {
         address: Address,
         /// AWS's name of the call.
         operation: String,
-        /// Whether the call had been carried out.
-        carried_out: bool,
+        /// Whether the call had been carried out. `None` (null) of a change or a delete: nobody asks, since it may be repeated.
+        carried_out: Option<bool>,
     },
     /// A step has started.
     Started {

@@ -28,7 +28,7 @@ pub(super) async fn resolve(context: &Context, item: &Item, begin: &Begin) -> Re
     context.events.say(Event::Resolved {
         address: begin.address.clone(),
         operation: begin.operation.clone(),
-        carried_out: found.is_some(),
+        carried_out: (begin.verb == Verb::Create).then_some(found.is_some()),
     });
     Ok(record.zip(found))
 }

@@ -1,6 +1,7 @@
 //! What scrolls away above the part of the view that moves: one line an object, and failures in full.
 
 use crate::cli::fit;
+use crate::cli::progress::answer;
 use crate::cli::style::{Look, Style, clean, duration};
 
 /// From this width on there is room for everything.
@@ -27,8 +28,8 @@ impl Kept {
         Self::Failed { name, kind: clean(kind), reason: clean(reason) }
     }
 
-    pub(super) fn resolved(name: String, operation: &str, carried_out: bool) -> Self {
-        let outcome = if carried_out { "had been carried out" } else { "had not been carried out" };
+    pub(super) fn resolved(name: String, operation: &str, carried_out: Option<bool>) -> Self {
+        let outcome = answer(carried_out);
         Self::Resolved { name, text: format!("{} of an earlier run {outcome}", clean(operation)) }
     }
 
