@@ -143,7 +143,7 @@ def _environment(port: int, home: Path, scratch: Path) -> dict[str, str]:
         "GATEWAY_SERVER": "hypercorn",
         "GATEWAY_LISTEN": f"127.0.0.1:{port}",
         "PARITY_AWS_ACCESS_KEY_ID": "1",
-        "SERVICES": "ec2,iam,sts,eks,service-quotas",
+        "SERVICES": "ec2,iam,sts,eks,s3,service-quotas",
         # No DNS server, no message to its maker, no download.
         "DNS_ADDRESS": "0",
         "DISABLE_EVENTS": "1",

@@ -28,6 +28,7 @@ pub mod servicequotas;
 pub mod sessions;
 #[cfg(test)]
 pub(crate) mod simulated;
+pub mod state_bucket;
 pub mod sts;
 pub mod tags;
 pub mod token;

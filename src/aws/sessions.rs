@@ -302,7 +302,7 @@ impl Sessions {
 }
 
 /// The credentials of a configuration.
-async fn provide(config: &SdkConfig) -> Result<Credentials, String> {
+pub(super) async fn provide(config: &SdkConfig) -> Result<Credentials, String> {
     let provider = config.credentials_provider().ok_or("there is nothing to load them from")?;
     match tokio::time::timeout(LOADING, provider.provide_credentials()).await {
         Ok(answer) => answer.map_err(|error| super::error::text(&error)),

@@ -2,9 +2,11 @@
 #![expect(clippy::doc_markdown, reason = "help text shows backticks as they are")]
 
 mod access;
+mod state;
 
 pub use access::{Completion, Kubeconfig, Man, Token};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+pub use state::{State, Unlock};
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -51,6 +53,9 @@ pub enum Command {
     Kubeconfig(Kubeconfig),
     /// Print a token for a cluster's Kubernetes API; kubectl calls this
     Token(Token),
+    /// Look after recorded state
+    #[command(subcommand)]
+    State(State),
     /// Show the settings
     #[command(subcommand)]
     Config(Config),
@@ -75,6 +80,7 @@ impl Command {
             Self::Graph(_) => "graph",
             Self::Kubeconfig(_) => "kubeconfig",
             Self::Token(_) => "token",
+            Self::State(State::Unlock(_)) => "state unlock",
             Self::Config(Config::Show) => "config show",
             Self::Completion(_) => "completion",
             Self::Man(_) => "man",
@@ -218,7 +224,7 @@ pub struct Common {
     /// Folder with graph definitions; otherwise ./graphs if it holds any, otherwise the built-in ones [env: FLEETCTL_GRAPHS]
     #[arg(long, value_name = "DIR", global = true)]
     pub graphs: Option<PathBuf>,
-    /// Folder with state; otherwise ./state [env: FLEETCTL_STATE]
+    /// Folder with state, or s3://BUCKET/PREFIX; otherwise ./state [env: FLEETCTL_STATE]
     #[arg(long, value_name = "DIR", global = true)]
     pub state: Option<PathBuf>,
     /// Form of the results; otherwise text [env: FLEETCTL_OUTPUT]

@@ -40,6 +40,15 @@ impl<'a> Questions<'a> {
         if answer.as_deref() == Some("yes") { Ok(()) } else { Err(CliError::Declined(self.verb)) }
     }
 
+    /// Asks for a name to be typed, whatever `--yes` says; `hint` is the error where nobody can be asked.
+    pub async fn by_typing(&self, question: &str, name: &str, hint: String) -> Result<(), CliError> {
+        if !self.can_ask {
+            return Err(CliError::NeedsConfirmation(hint));
+        }
+        let answer = self.ask(&format!("{question} Type {name} to confirm: ")).await;
+        if answer.as_deref() == Some(name) { Ok(()) } else { Err(CliError::Declined(self.verb)) }
+    }
+
     /// The addresses whose replacement or removal is confirmed by name: by `--confirm`, or by typing the name.
     pub async fn by_name(&self, plans: &[&Plan], confirmed: &[String]) -> Result<Vec<String>, CliError> {
         let mut confirmed = confirmed.to_vec();

@@ -26,7 +26,7 @@ macro_rules! variables {
 variables! {
     CONFIG = "FLEETCTL_CONFIG", "The settings file: `--config`.";
     GRAPHS = "FLEETCTL_GRAPHS", "Folder with graph definitions: `--graphs`.";
-    STATE = "FLEETCTL_STATE", "Folder with state: `--state`.";
+    STATE = "FLEETCTL_STATE", "Folder with state, or `s3://BUCKET/PREFIX`: `--state`.";
     OUTPUT = "FLEETCTL_OUTPUT", "`text`, `json`, …: `--output`.";
     YES = "FLEETCTL_YES", "`true` answers the question of apply and destroy: `--yes`.";
     PARALLELISM = "FLEETCTL_PARALLELISM", "Most steps at one time: `--parallelism`.";
@@ -55,6 +55,7 @@ variables! {
     AWS_ENDPOINT_URL_EC2 = "AWS_ENDPOINT_URL_EC2", "Read by the AWS SDK; shown by `config show`.";
     AWS_ENDPOINT_URL_EKS = "AWS_ENDPOINT_URL_EKS", "Read by the AWS SDK; shown by `config show`.";
     AWS_ENDPOINT_URL_IAM = "AWS_ENDPOINT_URL_IAM", "Read by the AWS SDK; shown by `config show`.";
+    AWS_ENDPOINT_URL_S3 = "AWS_ENDPOINT_URL_S3", "Where state in S3 is reached; shown by `config show`.";
     AWS_ENDPOINT_URL_STS = "AWS_ENDPOINT_URL_STS", "Read by the AWS SDK; shown by `config show`.";
 }
 

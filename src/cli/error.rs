@@ -126,6 +126,8 @@ fn engine_code(error: &EngineError) -> &'static str {
     match error {
         EngineError::Documents(_) => "documents",
         EngineError::State(StateError::Locked { .. }) => "state-locked",
+        EngineError::State(StateError::LockLost { .. }) => "state-lock-lost",
+        EngineError::State(StateError::Credentials { .. }) => "state-credentials",
         EngineError::State(_) => "state",
         EngineError::Identity(_) => "identity",
         EngineError::Selector(_) => "selector",

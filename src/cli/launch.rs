@@ -5,18 +5,24 @@ use super::context::Context;
 use super::environment::{ARGOCD_AUTH_TOKEN, ARGOCD_OPTS, ARGOCD_SERVER, Environment};
 use super::error::CliError;
 use super::settings::Settings;
+use super::settings::place::Place;
 use crate::argocd::settings::ArgoCdSettings;
 use crate::argocd::{Reader, Writer, connect};
 use crate::aws::sessions::{Options, Sessions};
+use crate::aws::state_bucket;
 use crate::engine::api::{ArgoCd, Engine, EngineSettings};
 use crate::engine::events::Events;
 use crate::state::folder::FolderStore;
+use crate::state::s3::S3Store;
 use crate::state::store::Store;
 use std::sync::Arc;
 
-/// The store that holds state.
+/// The store that holds state. What S3 needs is loaded at its first use.
 pub fn store(context: &Context) -> Arc<dyn Store> {
-    Arc::new(FolderStore::new(&context.settings.state.value))
+    match &context.settings.state.value {
+        Place::Folder(folder) => Arc::new(FolderStore::new(folder)),
+        Place::Bucket(location) => Arc::new(S3Store::new(location.clone(), Arc::new(|| Box::pin(state_bucket::way())))),
+    }
 }
 
 /// An engine that can reach AWS and Argo CD. Calls nothing yet.

@@ -49,6 +49,7 @@ mod view;
 mod whole_file;
 pub mod written_plan;
 
+use crate::state::s3::all_released;
 use arguments::{Arguments, ColorChoice, OutputFormat};
 use clap::Parser;
 use clap::error::ErrorKind;
@@ -61,6 +62,7 @@ use settings::Settings;
 use signals::Signals;
 use std::ffi::OsString;
 use std::num::NonZero;
+use std::time::Duration;
 use style::Look;
 
 /// Stack of the runtime's threads: expressions recurse.
@@ -71,6 +73,9 @@ const THREADS: usize = 4;
 
 /// Most threads that wait for files, names and input. Without a limit a busy machine starts one for nearly each write.
 const BLOCKING_THREADS: usize = 16;
+
+/// How long the release of locks in S3 may take when a command is left.
+const LOCKS: Duration = Duration::from_secs(3);
 
 /// Does what the command line says, and returns the exit code.
 pub fn main(arguments: &[OsString]) -> u8 {
@@ -137,6 +142,8 @@ where
             () = signals.leave() => Err(CliError::Interrupted(signals.what_was_left())),
         }
     });
+    // What was left holds locks until its last write is over. There are none of a folder.
+    let _ = runtime.block_on(async { tokio::time::timeout(LOCKS, all_released()).await });
     // A question that nobody has answered would be waited for otherwise.
     runtime.shutdown_background();
     outcome

@@ -1,6 +1,7 @@
 //! Settings: flag, then environment variable, then settings file, then default; each value with its origin.
 
 pub mod file;
+pub mod place;
 
 use super::arguments::{ArgoCdKind, Arguments, ColorChoice, Common, OutputFormat};
 use super::environment::{self, Environment};
@@ -10,6 +11,7 @@ use crate::engine::api::AccountSettings;
 use crate::graph::diagnostic::{Location, SourceFile};
 use clap::ValueEnum;
 use file::{Located, SettingsFile};
+use place::Place;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -62,8 +64,8 @@ pub struct Settings {
     pub config: Setting<Option<PathBuf>>,
     /// Folder with graph definitions, if one is named.
     pub graphs: Setting<Option<PathBuf>>,
-    /// Folder with state.
-    pub state: Setting<PathBuf>,
+    /// Where state is.
+    pub state: Setting<Place>,
     /// Form of the results.
     pub output: Setting<OutputFormat>,
     /// Do not ask.
@@ -106,7 +108,7 @@ impl Settings {
         let settings = Self::resolve(flags, environment, config, file)?;
         let state = &settings.state;
         if state.value.is_file() {
-            let message = format!("{} is a file: state needs a folder ({})", state.value.display(), state.origin);
+            let message = format!("{} is a file: state needs a folder ({})", state.value, state.origin);
             return Err(CliError::Usage(message));
         }
         Ok(settings)
@@ -131,10 +133,10 @@ impl Settings {
                 None,
             )?,
             state: from.pick(
-                ("--state", flags.state.clone()),
-                (environment::STATE, |text| Ok(text.into())),
-                file.state.as_ref().map(|path| from.relative(path)),
-                DEFAULT_STATE.into(),
+                ("--state", flags.state.as_deref().map(|path| usage(Place::of_path(path), "--state")).transpose()?),
+                (environment::STATE, Place::parse),
+                file.state.as_ref().map(|path| from.place(path)),
+                Place::Folder(DEFAULT_STATE.into()),
             )?,
             output: from.pick(("--output", flags.output), (environment::OUTPUT, parse_choice), None, OutputFormat::Text)?,
             yes: from.pick(("--yes", flags.yes.then_some(true)), (environment::YES, parse_bool), None, false)?,
@@ -237,6 +239,12 @@ impl Sources<'_> {
         }
     }
 
+    /// A place of the settings file, which was checked when it was read; a folder is relative to that file.
+    fn place(&self, text: &Located<String>) -> Located<Place> {
+        let value = Place::parse(&text.value).unwrap_or_else(|_| Place::Folder(text.value.clone().into()));
+        Located { value: value.below(self.folder), location: text.location.clone() }
+    }
+
     /// A path of the settings file, which is relative to that file.
     fn relative(&self, path: &Located<String>) -> Located<PathBuf> {
         Located { value: self.folder.join(&path.value), location: path.location.clone() }
@@ -304,10 +312,7 @@ mod tests {
         let shown = |settings: Settings| {
             format!(
                 "{} {}, {} {}",
-                settings.state.value.display(),
-                settings.state.origin,
-                settings.parallelism.value,
-                settings.parallelism.origin
+                settings.state.value, settings.state.origin, settings.parallelism.value, settings.parallelism.origin
             )
         };
         let lines = [

@@ -196,7 +196,7 @@ impl EngineError {
         match self {
             Self::Documents(_) | Self::Selector(_) | Self::NotConfirmed(_) | Self::NothingApplied(_) => 4,
             Self::State(StateError::Locked { .. }) => 5,
-            Self::Identity(_) => 6,
+            Self::Identity(_) | Self::State(StateError::Credentials { .. }) => 6,
             Self::Read(error) if error.class == crate::aws::error::ErrorClass::Credentials => 6,
             Self::State(_)
             | Self::Read(_)

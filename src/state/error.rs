@@ -11,6 +11,22 @@ pub enum StateError {
         /// The holder: pid, host, user, command, since when.
         holder: String,
     },
+    /// The lock was held and is another's by now. Nothing is begun and nothing is written any more.
+    #[error("the lock of {instance} is lost: {reason}. Nothing more was begun; what was under way is looked up by the next run")]
+    LockLost {
+        /// The instance.
+        instance: String,
+        /// Who has it instead, as far as can be told.
+        reason: String,
+    },
+    /// There are no credentials for the store, or it does not take them.
+    #[error("no way into {store}: {reason}")]
+    Credentials {
+        /// The store.
+        store: String,
+        /// Why.
+        reason: String,
+    },
     /// The file was written by a newer fleetctl.
     #[error("{key} has version {found}, this fleetctl reads up to {known}: use a newer fleetctl")]
     NewerVersion {

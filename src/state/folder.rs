@@ -1,7 +1,7 @@
 //! A folder as store: temp file, fsync, rename, fsync of the folder; mode 0600.
 
 use super::error::StateError;
-use super::lock::{FileLock, Holder, Holding, read_holding};
+use super::lock::{self, FileLock, Holder, Holding, Seen, read_holding};
 use super::store::{Lock, Store, Stored, check_key, tag_of};
 use futures::future::{BoxFuture, FutureExt as _};
 use std::fs::{self, File};
@@ -182,6 +182,16 @@ impl Store for FolderStore {
     fn holding<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Holding>, StateError>> {
         let key = key.to_owned();
         self.work(move |store| Ok(read_holding(&store.lock_path(&key)?)))
+    }
+
+    fn look_at_lock<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Seen>, StateError>> {
+        let key = key.to_owned();
+        self.work(move |store| lock::look(&store.lock_path(&key)?))
+    }
+
+    fn break_lock<'a>(&'a self, key: &'a str, seen: &'a Seen) -> BoxFuture<'a, Result<bool, StateError>> {
+        let (key, seen) = (key.to_owned(), seen.clone());
+        self.work(move |store| lock::break_it(&store.lock_path(&key)?, &seen))
     }
 
     fn name(&self) -> String {

@@ -20,6 +20,13 @@ impl Keys {
         like_state.then(|| Self { state: state.to_owned(), journal: format!("{namespace}/{stem}.journal/") })
     }
 
+    /// The instance as it is typed: `EksCluster/workload-cluster1 -n argocd`.
+    pub(super) fn named(&self) -> Option<String> {
+        let (namespace, file) = self.state.split_once('/')?;
+        let (kind, name) = file.strip_suffix(".json")?.split_once('.')?;
+        Some(format!("{kind}/{name} -n {namespace}"))
+    }
+
     /// The key of a segment: `argocd/EksCluster.workload-cluster1.journal/000000000042.json`.
     pub(super) fn segment(&self, number: u64) -> String {
         format!("{}{number:012}.json", self.journal)

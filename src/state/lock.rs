@@ -1,7 +1,8 @@
 //! The lock of an instance's state: a side file that a dead holder does not keep.
 //!
 //! The kernel's lock on the open file is the lock; it goes with the process. The file's content only says who holds it.
-//! The file is never removed: whoever had it open would then lock a file that nobody else can see.
+//! Nobody but `state unlock` removes the file: whoever had it open would then hold a file that nobody else can see, and
+//! learns that before its next write.
 
 use super::error::StateError;
 use super::store::Lock;
@@ -10,7 +11,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Who opens a state: written into the lock for others to see.
@@ -57,6 +58,55 @@ pub(super) fn read_holding(path: &Path) -> Option<Holding> {
     serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()
 }
 
+/// A holder that was heard of no longer ago than this counts as alive.
+pub const FRESH: Duration = Duration::from_mins(1);
+
+/// Whether a holder is alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Life {
+    /// The kernel says that its process is there, or was replaced by another holder that is.
+    Alive,
+    /// It was heard of a short time ago.
+    Fresh,
+    /// It has not been heard of for a while: it may be gone, or out of reach.
+    Unknown,
+    /// The kernel says that nobody holds the lock: whoever wants it gets it.
+    Dead,
+}
+
+/// A lock as it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// Who says to hold it; `None` if that cannot be read.
+    pub holding: Option<Holding>,
+    /// When its holder was heard of last, where holders are heard of.
+    pub last_heard: Option<DateTime<Utc>>,
+    /// Whether the holder is alive.
+    pub life: Life,
+    /// What tells it from others.
+    pub(super) tag: String,
+}
+
+impl Seen {
+    /// A lock as it was found, for tests.
+    #[cfg(test)]
+    pub fn of(holding: Option<Holding>, life: Life) -> Self {
+        Self { holding, last_heard: None, life, tag: String::new() }
+    }
+}
+
+/// How long ago something was, for people: `40 minutes ago`.
+pub fn ago(then: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    let seconds = (now - then).num_seconds().max(0);
+    let (count, unit) = match seconds {
+        0..120 => (seconds, "second"),
+        120..7200 => (seconds / 60, "minute"),
+        7200..172_800 => (seconds / 3600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
+}
+
 impl std::fmt::Display for Holding {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Holder { pid, host, user, command } = &self.holder;
@@ -74,6 +124,8 @@ const NAME_PAUSE: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(super) struct FileLock {
     file: File,
+    path: PathBuf,
+    instance: String,
 }
 
 impl FileLock {
@@ -89,9 +141,25 @@ impl FileLock {
             }
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
-        let lock = Self { file };
+        let lock = Self { file, path: path.to_owned(), instance: instance.to_owned() };
         lock.write(&Holding::from_now(holder)).map_err(failed)?;
+        lock.check()?;
         Ok(lock)
+    }
+
+    /// Whether the file that is locked is still the one that others find.
+    fn check(&self) -> Result<(), StateError> {
+        let lost = |reason: String| Err(StateError::LockLost { instance: self.instance.clone(), reason });
+        let path = self.path.display();
+        match std::fs::metadata(&self.path) {
+            Ok(found) if is_same(&found, &self.file) => Ok(()),
+            Ok(_) => match read_holding(&self.path) {
+                Some(holding) => lost(format!("{holding} has it")),
+                None => lost(format!("{path} was replaced")),
+            },
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => lost(format!("{path} was removed")),
+            Err(source) => Err(StateError::Store { action: "look at", key: path.to_string(), source }),
+        }
     }
 
     fn write(&self, holding: &Holding) -> std::io::Result<()> {
@@ -109,7 +177,58 @@ impl Drop for FileLock {
     }
 }
 
+/// Whether what a path leads to is an open file.
+#[cfg(unix)]
+fn is_same(found: &std::fs::Metadata, file: &File) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    file.metadata().is_ok_and(|open| (open.dev(), open.ino()) == (found.dev(), found.ino()))
+}
+
+/// Elsewhere a file that is open cannot be removed.
+#[cfg(not(unix))]
+fn is_same(_found: &std::fs::Metadata, _file: &File) -> bool {
+    true
+}
+
+/// A lock file as it was found. Takes the lock for a moment to learn whether anybody has it.
+pub(super) fn look(path: &Path) -> Result<Option<Seen>, StateError> {
+    let failed = |source| StateError::Store { action: "look at", key: path.display().to_string(), source };
+    let file = match File::options().read(true).write(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let life = match file.try_lock() {
+        Ok(()) => Life::Dead,
+        Err(TryLockError::WouldBlock) => Life::Alive,
+        Err(TryLockError::Error(source)) => return Err(failed(source)),
+    };
+    let holding = read_holding(path);
+    // A file that was emptied was released.
+    if life == Life::Dead && holding.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(Seen { holding, last_heard: None, life, tag: String::new() }))
+}
+
+/// Takes a lock file away from the holder that was seen.
+pub(super) fn break_it(path: &Path, seen: &Seen) -> Result<bool, StateError> {
+    if read_holding(path) != seen.holding {
+        return Ok(false);
+    }
+    match std::fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(source) => Err(StateError::Store { action: "remove", key: path.display().to_string(), source }),
+    }
+}
+
 impl Lock for FileLock {
+    fn verify(&self) -> BoxFuture<'_, Result<(), StateError>> {
+        // A look at one name: not worth a thread of its own.
+        Box::pin(std::future::ready(self.check()))
+    }
+
     fn release(self: Box<Self>) -> BoxFuture<'static, Result<(), StateError>> {
         Box::pin(async move {
             drop(self);

@@ -109,6 +109,12 @@ impl Drop for MemoryLock {
 }
 
 impl Lock for MemoryLock {
+    fn verify(&self) -> BoxFuture<'_, Result<(), StateError>> {
+        let is_held = self.store.inner().locks.contains_key(&self.key);
+        let lost = || StateError::LockLost { instance: self.key.clone(), reason: "it is gone".to_owned() };
+        ready(if is_held { Ok(()) } else { Err(lost()) }).boxed()
+    }
+
     fn release(self: Box<Self>) -> BoxFuture<'static, Result<(), StateError>> {
         drop(self);
         ready(Ok(())).boxed()

@@ -17,6 +17,7 @@ pub mod lock;
 pub mod memory;
 mod migrate;
 pub mod replay;
+pub mod s3;
 pub mod session;
 pub mod store;
 mod writer;

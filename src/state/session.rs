@@ -90,6 +90,11 @@ pub async fn holding(store: &dyn Store, instance: &InstanceKey, host: &str) -> R
     Ok(holding.filter(|holding| holding.may_last(host)))
 }
 
+/// The keys of every state in a store, readable or not, in order.
+pub async fn keys(store: &dyn Store) -> Result<Vec<String>, StateError> {
+    Ok(store.list("").await?.iter().filter_map(|key| Keys::of(key)).map(|keys| keys.state).collect())
+}
+
 /// Every state in a store by its key, in the order of keys, with what is wrong with those that cannot be read. What is no
 /// state is passed over.
 pub async fn read_each(store: &dyn Store) -> Result<Vec<(String, Result<StateFile, StateError>)>, StateError> {

@@ -1,9 +1,10 @@
-//! The store contract: what a folder implements now and S3 can later. Nothing may assume that a store can append.
+//! The store contract: what a folder and S3 implement. Nothing may assume that a store can append.
 
 use super::error::StateError;
 use super::hash::sha256;
-use super::lock::{Holder, Holding};
+use super::lock::{Holder, Holding, Seen};
 use futures::future::BoxFuture;
+use std::time::Duration;
 
 /// An object of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +33,16 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Removes an object that is no longer needed (a folded segment, an old version). No error if it is gone.
     fn remove<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), StateError>>;
 
+    /// Removes objects that are no longer needed. No error if some are gone. Where it fails, some may be removed.
+    fn remove_all<'a>(&'a self, keys: &'a [String]) -> BoxFuture<'a, Result<(), StateError>> {
+        Box::pin(async move {
+            for key in keys {
+                self.remove(key).await?;
+            }
+            Ok(())
+        })
+    }
+
     /// Takes the lock that belongs to an object, which need not exist, without waiting. Whoever changes the object or
     /// its journal holds it; readers do not. Error [`StateError::Locked`], with the key as instance, if another has it.
     fn lock<'a>(&'a self, key: &'a str, holder: &'a Holder) -> BoxFuture<'a, Result<Box<dyn Lock>, StateError>>;
@@ -42,13 +53,33 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         Box::pin(std::future::ready(Ok(None)))
     }
 
+    /// The lock that belongs to an object, for whoever thinks of breaking it. `None`: nobody has it, nor had it.
+    fn look_at_lock<'a>(&'a self, _key: &'a str) -> BoxFuture<'a, Result<Option<Seen>, StateError>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// Takes a lock away from the holder that was seen, who notices before its next write. `false`: it is not that
+    /// holder's any more. Only at somebody's explicit demand.
+    fn break_lock<'a>(&'a self, _key: &'a str, _seen: &'a Seen) -> BoxFuture<'a, Result<bool, StateError>> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
+
+    /// How long an entry before which nothing waits may wait for others to share its write. Nothing where writes are cheap.
+    fn linger(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// What people know the store by: a path or a URL.
     fn name(&self) -> String;
 }
 
 /// A lock that is held. Dropping it releases it too, as far as that goes without waiting.
 pub trait Lock: Send + Sync + std::fmt::Debug {
-    /// Releases it and waits until that is done.
+    /// Whether it is still ours: to be asked before each write that others must not make too. Error
+    /// [`StateError::LockLost`], with the key as instance, if it is not; another error where that cannot be told.
+    fn verify(&self) -> BoxFuture<'_, Result<(), StateError>>;
+
+    /// Releases it and waits until that is done. What is not ours any more is left alone.
     fn release(self: Box<Self>) -> BoxFuture<'static, Result<(), StateError>>;
 }
 

@@ -10,6 +10,7 @@ use super::replay::{Loaded, Segment, apply};
 use super::store::{Lock, Store, Stored};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, timeout_at};
 
 /// How many previous versions of the file are kept.
 const BACKUPS: usize = 5;
@@ -59,7 +60,16 @@ pub(super) struct Writer {
     state: watch::Sender<Arc<StateFile>>,
     doubt: Option<Doubt>,
     /// Why nothing is begun any more.
-    broken: Option<String>,
+    broken: Option<Broken>,
+}
+
+/// Why nothing is begun any more.
+#[derive(Debug, Clone)]
+enum Broken {
+    /// A write failed. The end of calls under way is still tried.
+    Unwritable(String),
+    /// The state is another's. Nothing is written either: what is under way is resolved by whoever has it.
+    Lost(String),
 }
 
 impl Writer {
@@ -84,20 +94,32 @@ impl Writer {
             let settled = self.settle().await;
             let mut batch = Batch::new(&self.current());
             let mut last = self.take(&mut batch, first);
-            // Whatever came while the write before was under way shares this one.
+            // Whatever came while the write before was under way shares this one, and so does what comes while there is
+            // nothing that anybody waits to begin.
+            let until = Instant::now() + self.store.linger();
             while last.is_none() {
-                let Ok(next) = requests.try_recv() else { break };
+                let next = match requests.try_recv() {
+                    Ok(next) => next,
+                    Err(_) if !batch.may_wait() => break,
+                    Err(_) => match timeout_at(until, requests.recv()).await {
+                        Ok(Some(next)) => next,
+                        _ => break,
+                    },
+                };
                 last = self.take(&mut batch, next);
             }
             self.write(batch, settled).await;
             match last {
                 None => {}
-                Some(Last::Abandon) => return,
+                Some(Last::Abandon) => break,
                 Some(Last::Close(reply)) => {
                     let _ = reply.send(self.close().await);
                     return;
                 }
             }
+        }
+        if let Err(error) = self.lock.release().await {
+            tracing::warn!(%error, "the lock could not be released");
         }
     }
 
@@ -124,15 +146,18 @@ impl Writer {
             Ok(()) => self.commit(entries, after).await,
             Err(error) => Err(error),
         };
-        let broken = written.err().map(|error| error.to_string());
+        let broken = written.err().map(Broken::of);
         for (permit, reply) in waiting {
             let answer = broken.as_ref().map_or(Ok(permit), |reason| Err(self.unwritten(reason)));
             let _ = reply.send(answer);
         }
-        self.broken = self.broken.take().or(broken);
+        if matches!(broken, Some(Broken::Lost(_))) || self.broken.is_none() {
+            self.broken = broken;
+        }
     }
 
     async fn commit(&mut self, entries: Vec<Entry>, mut after: StateFile) -> Result<(), StateError> {
+        self.verify().await?;
         self.file().await?;
         let number = after.folded_segment + 1;
         let key = self.keys.segment(number);
@@ -148,6 +173,14 @@ impl Writer {
                 self.doubt = Some(Doubt { key, bytes, after });
                 Err(error)
             }
+        }
+    }
+
+    /// Whether the state is still ours to write. What is lost once stays lost.
+    async fn verify(&self) -> Result<(), StateError> {
+        match &self.broken {
+            Some(Broken::Lost(reason)) => Err(StateError::LockLost { instance: String::new(), reason: reason.clone() }),
+            _ => self.lock.verify().await,
         }
     }
 
@@ -186,11 +219,19 @@ impl Writer {
     }
 
     async fn close(mut self) -> Result<StateFile, StateError> {
-        self.settle().await?;
-        self.fold().await?;
+        let folded = self.finish().await.map_err(|error| match error {
+            StateError::LockLost { reason, .. } => self.unwritten(&Broken::Lost(reason)),
+            error => error,
+        });
         let state = StateFile::clone(&self.current());
-        self.lock.release().await?;
-        Ok(state)
+        let released = self.lock.release().await;
+        folded.and(released).map(|()| state)
+    }
+
+    async fn finish(&mut self) -> Result<(), StateError> {
+        self.verify().await?;
+        self.settle().await?;
+        self.fold().await
     }
 
     /// Folds the journal into the file, then removes what is folded. A crash in between is harmless: replay skips
@@ -203,10 +244,7 @@ impl Writer {
             self.write_file().await?;
             folded.extend((before + 1..=last).map(|number| self.keys.segment(number)));
         }
-        for key in folded {
-            self.store.remove(&key).await?;
-        }
-        Ok(())
+        self.store.remove_all(&folded).await
     }
 
     async fn write_file(&mut self) -> Result<(), StateError> {
@@ -243,14 +281,25 @@ impl Writer {
         let mut serials: Vec<u64> = listed.iter().filter_map(|key| self.keys.backup_serial(key)).collect();
         serials.sort_unstable();
         let surplus = serials.len().saturating_sub(BACKUPS);
-        for serial in serials.into_iter().take(surplus) {
-            self.store.remove(&self.keys.backup(serial)).await?;
-        }
-        Ok(())
+        let oldest: Vec<String> = serials.into_iter().take(surplus).map(|serial| self.keys.backup(serial)).collect();
+        self.store.remove_all(&oldest).await
     }
 
-    fn unwritten(&self, reason: &str) -> StateError {
-        StateError::Journal { instance: self.base.instance.to_string(), reason: reason.to_owned() }
+    fn unwritten(&self, broken: &Broken) -> StateError {
+        let instance = self.base.instance.to_string();
+        match broken.clone() {
+            Broken::Unwritable(reason) => StateError::Journal { instance, reason },
+            Broken::Lost(reason) => StateError::LockLost { instance, reason },
+        }
+    }
+}
+
+impl Broken {
+    fn of(error: StateError) -> Self {
+        match error {
+            StateError::LockLost { reason, .. } => Self::Lost(reason),
+            error => Self::Unwritable(error.to_string()),
+        }
     }
 }
 
@@ -271,6 +320,11 @@ struct Batch {
 impl Batch {
     fn new(state: &StateFile) -> Self {
         Self { entries: Vec::new(), after: state.clone(), waiting: Vec::new() }
+    }
+
+    /// Whether nobody waits to begin something.
+    fn may_wait(&self) -> bool {
+        !self.entries.is_empty() && !self.entries.iter().any(|entry| matches!(entry, Entry::Begin(_)))
     }
 
     /// Adds an entry, or refuses it. What changes nothing is not written, but its answer waits for what it relies on.

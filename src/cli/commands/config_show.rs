@@ -58,7 +58,7 @@ fn own_rows(settings: &Settings) -> Vec<Row> {
     vec![
         optional("config", &path(&settings.config, None)),
         optional("graphs", &path(&settings.graphs, Some(graphs.as_str()))),
-        row("state", &settings.state.value.display(), &settings.state.origin),
+        row("state", &settings.state.value, &settings.state.origin),
         row("output", &choice(&settings.output.value), &settings.output.origin),
         row("yes", &settings.yes.value, &settings.yes.origin),
         row("quiet", &settings.quiet.value, &settings.quiet.origin),
@@ -107,6 +107,7 @@ fn aws_rows(environment: &Environment) -> Vec<Row> {
         ("aws.endpoint.ec2", environment::AWS_ENDPOINT_URL_EC2),
         ("aws.endpoint.eks", environment::AWS_ENDPOINT_URL_EKS),
         ("aws.endpoint.iam", environment::AWS_ENDPOINT_URL_IAM),
+        ("aws.endpoint.s3", environment::AWS_ENDPOINT_URL_S3),
         ("aws.endpoint.sts", environment::AWS_ENDPOINT_URL_STS),
     ];
     let set = endpoints.into_iter().map(|(name, key)| variable(name, environment, key)).filter(|row| row.value.is_some());

@@ -33,7 +33,7 @@ struct Written<'a> {
 pub(super) async fn run(context: &Context, arguments: &Kubeconfig) -> Result<u8, CliError> {
     let engine = offline_engine(context);
     let (clusters, unreadable) = engine.clusters().await?;
-    let store = context.settings.state.value.display().to_string();
+    let store = context.settings.state.value.to_string();
     let cluster = match choose(&clusters, arguments) {
         Ok(cluster) => cluster,
         // A state that cannot be read may hold what was asked for.

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// Prints what is recorded. A state that cannot be read does not hide the others.
 pub(super) async fn run(context: &Context, arguments: &Status) -> Result<u8, CliError> {
     let (all, unreadable) = offline_engine(context).status().await?;
-    let store = context.settings.state.value.display().to_string();
+    let store = context.settings.state.value.to_string();
     for name in &arguments.instances {
         if !all.iter().any(|instance| is_named(instance, name)) {
             return Err(not_found(name, &all, unreadable, &store));

@@ -2,6 +2,7 @@
 
 mod argocd;
 
+use super::place::Place;
 use crate::aws::arn::{RoleArn, is_account};
 use crate::engine::api::AccountSettings;
 use crate::graph::diagnostic::{Diagnostic, Location, SourceFile};
@@ -26,7 +27,7 @@ pub struct Located<T> {
 pub struct SettingsFile {
     /// `graphs`: folder with graph definitions, relative to the file.
     pub graphs: Option<Located<String>>,
-    /// `state`: folder with state, relative to the file.
+    /// `state`: folder with state, relative to the file, or a bucket.
     pub state: Option<Located<String>>,
     /// `parallelism`.
     pub parallelism: Option<Located<usize>>,
@@ -96,7 +97,7 @@ impl Reader {
         for (key, node) in self.mapping("the settings", document) {
             match key.text.as_str() {
                 "graphs" => settings.graphs = self.text("graphs", node),
-                "state" => settings.state = self.text("state", node),
+                "state" => settings.state = self.checked("state", node, |text| Place::parse(text).map(drop)),
                 "region" => settings.region = self.text("region", node),
                 "rolePath" => settings.role_path = self.checked("rolePath", node, check_role_path),
                 "permissionsBoundary" => settings.permissions_boundary = self.checked(&key.text, node, check_policy_arn),

@@ -1,0 +1,186 @@
+//! `fleetctl state unlock`.
+
+use crate::cli::arguments::Unlock;
+use crate::cli::confirm::Questions;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::json::Versioned;
+use crate::cli::launch::{self, check_endpoints};
+use crate::cli::style::clean;
+use crate::cli::targets::{is_key_of, unknown};
+use crate::state::error::StateError;
+use crate::state::lock::{Holding, Life, Seen, ago};
+use crate::state::session::keys;
+use crate::state::store::Store;
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Unlocked {
+    /// The key of the state in its store.
+    key: String,
+    /// The store.
+    store: String,
+    /// Who had the lock; null if nobody did, or if that could not be read.
+    holder: Option<Holding>,
+    /// When the holder was heard of last; null where holders are not heard of.
+    last_heard: Option<DateTime<Utc>>,
+    /// Whether the lock was taken away.
+    unlocked: bool,
+    /// The same in words.
+    #[serde(skip)]
+    text: String,
+}
+
+/// Shows the holder, asks, and takes the lock away.
+pub(super) async fn run(context: &Context, arguments: &Unlock) -> Result<u8, CliError> {
+    check_endpoints(&context.environment)?;
+    let store = launch::store(context);
+    let key = key(&*store, arguments).await?;
+    let seen = store.look_at_lock(&key).await?;
+    let unlocked = match &seen {
+        Some(seen) if seen.life != Life::Dead => taken_away(context, arguments, &*store, &key, seen).await?,
+        _ => nothing_to_do(&*store, key, seen.as_ref()),
+    };
+    if context.printer.is_json() {
+        context.printer.json(&Versioned::new(unlocked));
+    } else {
+        context.printer.result(&format!("{}\n", clean(&unlocked.text)));
+    }
+    Ok(0)
+}
+
+fn nothing_to_do(store: &dyn Store, key: String, seen: Option<&Seen>) -> Unlocked {
+    let text = match seen.and_then(|seen| seen.holding.as_ref()) {
+        Some(holding) => format!("{key} needs no unlock: {holding} is gone, and its lock went with it."),
+        None => format!("{key} is not locked."),
+    };
+    Unlocked { store: store.name(), key, holder: None, last_heard: None, unlocked: false, text }
+}
+
+async fn taken_away(
+    context: &Context,
+    arguments: &Unlock,
+    store: &dyn Store,
+    key: &str,
+    seen: &Seen,
+) -> Result<Unlocked, CliError> {
+    let questions = Questions::new(context, "state unlock");
+    let holder = describe(seen, Utc::now());
+    match name_of_the_living(seen, &context.environment.holder("").host) {
+        Some(name) if arguments.confirm.as_deref() == Some(name.as_str()) => {}
+        Some(name) => {
+            let question =
+                format!("{key} is locked by {holder}.\nIt seems to be alive, and begins nothing more without its lock.");
+            let hint = format!("{key} is locked by {holder}. It seems to be alive: confirm by name, with --confirm {name}");
+            questions.by_typing(&question, &name, hint).await?;
+        }
+        None => questions.whether(&format!("{key} is locked by {holder}.\nTake the lock away?")).await?,
+    }
+    if !store.break_lock(key, seen).await? {
+        let holder = "another holder than the one that was shown, or by nobody any more: look again".to_owned();
+        return Err(StateError::Locked { instance: key.to_owned(), holder }.into());
+    }
+    let text = format!("{key} is unlocked. It was locked by {holder}.");
+    let (holder, last_heard) = (seen.holding.clone(), seen.last_heard);
+    Ok(Unlocked { key: key.to_owned(), store: store.name(), holder, last_heard, unlocked: true, text })
+}
+
+/// `HOST:PID` of a holder that has to be confirmed by name.
+fn name_of_the_living(seen: &Seen, host: &str) -> Option<String> {
+    let holding = seen.holding.as_ref();
+    let is_here = holding.is_some_and(|holding| holding.holder.host == host && holding.may_last(host));
+    let lives = matches!(seen.life, Life::Alive | Life::Fresh) || is_here;
+    let name = || holding.map_or_else(|| "unknown".to_owned(), |held| format!("{}:{}", held.holder.host, held.holder.pid));
+    lives.then(name)
+}
+
+fn describe(seen: &Seen, now: DateTime<Utc>) -> String {
+    let holder = seen.holding.as_ref().map_or_else(|| "somebody whose name cannot be read".to_owned(), ToString::to_string);
+    match seen.last_heard {
+        Some(heard) => format!("{holder}; last heard of {}", ago(heard, now)),
+        None => holder,
+    }
+}
+
+/// The key of the instance. With a namespace nothing need be recorded of it yet: a lock is older than its state.
+async fn key(store: &dyn Store, arguments: &Unlock) -> Result<String, CliError> {
+    let name = &arguments.name;
+    let form = || CliError::Usage(format!("`{name}` names no instance: write KIND/NAME, like EksCluster/workload-cluster1"));
+    let (kind, rest) = name.split_once('/').ok_or_else(form)?;
+    if kind.is_empty() || rest.is_empty() || rest.contains('/') {
+        return Err(form());
+    }
+    if let Some(namespace) = &arguments.namespace {
+        return Ok(format!("{namespace}/{kind}.{rest}.json"));
+    }
+    let keys = keys(store).await?;
+    let found: Vec<&String> = keys.iter().filter(|key| is_key_of(key, name)).collect();
+    match found.as_slice() {
+        [key] => Ok((*key).clone()),
+        [] => {
+            let recorded: Vec<(&str, &str)> = keys.iter().filter_map(|key| parts(key)).collect();
+            let hint = "where a lock is all there is, name its namespace with -n";
+            Err(CliError::Usage(format!("{}; {hint}", unknown(name, &recorded, &store.name()))))
+        }
+        _ => {
+            let namespaces: Vec<&str> = found.iter().filter_map(|key| Some(key.split_once('/')?.0)).collect();
+            Err(CliError::Usage(format!("{name} is in several namespaces: choose with -n {}", namespaces.join(" or -n "))))
+        }
+    }
+}
+
+/// Kind and name in a key.
+fn parts(key: &str) -> Option<(&str, &str)> {
+    key.split_once('/')?.1.strip_suffix(".json")?.split_once('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::folder::FolderStore;
+    use crate::state::lock::Holder;
+    use crate::state::session;
+
+    fn holding(host: &str, pid: u32) -> Holding {
+        Holding::from_now(&Holder { pid, host: host.into(), user: "ann".into(), command: "fleetctl apply".into() })
+    }
+
+    #[test]
+    fn only_the_living_are_confirmed_by_name() {
+        let name = |life, host: &str, pid| {
+            let seen = Seen::of(Some(holding(host, pid)), life);
+            name_of_the_living(&seen, "here")
+        };
+        let me = std::process::id();
+        assert_eq!(name(Life::Fresh, "there", 7).as_deref(), Some("there:7"));
+        assert_eq!(name(Life::Alive, "here", 7).as_deref(), Some("here:7"));
+        assert_eq!(name(Life::Unknown, "there", 7), None);
+        assert_eq!(name(Life::Unknown, "here", me), Some(format!("here:{me}")));
+    }
+
+    #[tokio::test]
+    async fn an_instance_is_found_by_its_namespace_or_by_what_is_recorded() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = FolderStore::new(folder.path());
+        for key in ["argocd/EksCluster.one.json", "other/EksCluster.one.json", "argocd/EksCluster.two.json"] {
+            store.put_if_absent(key, b"{}").await.unwrap();
+        }
+        assert_eq!(session::keys(&store).await.unwrap().len(), 3);
+        let mut lines = Vec::new();
+        for (name, namespace) in [
+            ("EksCluster/two", None),
+            ("EksCluster/one", None),
+            ("EksCluster/tow", None),
+            ("EksCluster/new", Some("argocd")),
+            ("two", None),
+        ] {
+            let arguments = Unlock { name: name.into(), namespace: namespace.map(Into::into), confirm: None };
+            lines.push(key(&store, &arguments).await.unwrap_or_else(|error| error.to_string()));
+        }
+        let lines = lines.join("\n").replace(&store.name(), "STORE");
+        insta::assert_snapshot!(lines, @"");
+    }
+}

@@ -1,0 +1,68 @@
+//! Where state is: a folder, or a bucket of S3.
+
+use crate::state::s3::location::Location;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Where state is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// In a folder.
+    Folder(PathBuf),
+    /// In S3.
+    Bucket(Location),
+}
+
+impl Place {
+    /// Reads a path or a URL. The error says what is expected instead.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let is_url = text.contains("://") || text.get(..3).is_some_and(|scheme| scheme.eq_ignore_ascii_case("s3:"));
+        if is_url { Location::parse(text).map(Self::Bucket) } else { Ok(Self::Folder(text.into())) }
+    }
+
+    /// The same of what need not be text.
+    pub fn of_path(path: &Path) -> Result<Self, String> {
+        match path.to_str() {
+            Some(text) => Self::parse(text),
+            None => Ok(Self::Folder(path.to_owned())),
+        }
+    }
+
+    /// With a folder that is not absolute taken to be in another one.
+    #[must_use]
+    pub fn below(self, folder: &Path) -> Self {
+        match self {
+            Self::Folder(path) => Self::Folder(folder.join(path)),
+            bucket @ Self::Bucket(_) => bucket,
+        }
+    }
+
+    /// Whether it is a file where a folder is needed.
+    pub fn is_file(&self) -> bool {
+        matches!(self, Self::Folder(path) if path.is_file())
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder(path) => path.display().fmt(formatter),
+            Self::Bucket(location) => location.fmt(formatter),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_folder_unless_it_looks_like_a_url() {
+        let below = |text: &str| Place::parse(text).map(|place| place.below(Path::new("/home/me")).to_string());
+        assert_eq!(below("state").unwrap(), "/home/me/state");
+        assert_eq!(below("/var/state").unwrap(), "/var/state");
+        assert_eq!(below("S3://fleet-state/team/").unwrap(), "s3://fleet-state/team");
+        assert!(below("gs://fleet-state").unwrap_err().contains("`gs://`"));
+        assert!(below("s3:/fleet-state").unwrap_err().contains("slashes"));
+    }
+}

@@ -1,0 +1,268 @@
+//! The lock in S3: an object that says who holds it, renewed while the run lives, and never taken over by itself.
+//!
+//! S3 tells nobody whether a holder is alive. Therefore whoever holds the lock reads it again before each segment, and
+//! stops where it is another's; and whoever finds it taken is told the holder, and the command that breaks it.
+
+use super::{Condition, S3Store};
+use crate::state::error::StateError;
+use crate::state::keys::Keys;
+use crate::state::lock::{FRESH, Holder, Holding, Life, Seen, ago};
+use crate::state::store::{Lock, Stored};
+use chrono::{DateTime, Utc};
+use futures::future::{BoxFuture, FutureExt as _};
+use serde::{Deserialize, Serialize};
+use std::sync::{Arc, LazyLock, OnceLock};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How often a lock is renewed.
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// A tag that no object has.
+const NO_TAG: &str = "\"00000000000000000000000000000000\"";
+
+/// What stands in a lock.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Content {
+    #[serde(flatten)]
+    holding: Holding,
+    /// Tells this lock from every other.
+    nonce: String,
+    /// When it was renewed last, by the holder's clock.
+    heartbeat: DateTime<Utc>,
+    /// How often.
+    beats: u64,
+}
+
+impl Content {
+    fn from_now(holder: &Holder) -> Self {
+        let holding = Holding::from_now(holder);
+        Self { heartbeat: holding.since, holding, nonce: uuid::Uuid::new_v4().to_string(), beats: 0 }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    fn read(stored: &Stored) -> Option<Self> {
+        serde_json::from_slice(&stored.bytes).ok()
+    }
+}
+
+fn lock_key(key: &str) -> String {
+    format!("{key}.lock")
+}
+
+/// How many locks this process holds.
+static HELD: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::Sender::new(0));
+
+/// Returns when this process holds no lock in S3 any more: to be waited for, within reason, before it ends.
+pub async fn all_released() {
+    // The sender is never dropped.
+    let _ = HELD.subscribe().wait_for(|count| *count == 0).await;
+}
+
+/// A lock that counts as held.
+#[derive(Debug)]
+struct Counted;
+
+impl Counted {
+    fn new() -> Self {
+        HELD.send_modify(|count| *count += 1);
+        Self
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        HELD.send_modify(|count| *count = count.saturating_sub(1));
+    }
+}
+
+/// A lock that is held.
+#[derive(Debug)]
+pub(super) struct S3Lock {
+    /// `None` once it is released.
+    held: Option<(Arc<Held>, Counted)>,
+    heart: tokio::task::JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Held {
+    store: S3Store,
+    /// The key of what is locked.
+    key: String,
+    lock: String,
+    nonce: String,
+    /// Who has it instead, once that is known.
+    lost: OnceLock<String>,
+}
+
+/// Takes the lock that belongs to a key.
+pub(super) async fn take(store: &S3Store, key: &str, holder: &Holder) -> Result<S3Lock, StateError> {
+    let lock = lock_key(key);
+    if let Some(found) = store.read(&lock).await? {
+        return Err(locked(key, Some(&found)));
+    }
+    let content = Content::from_now(holder);
+    let tag = match store.write(&lock, &content.bytes(), Condition::Absent).await {
+        Err(StateError::Conflict { .. }) => return Err(locked(key, store.read(&lock).await?.as_ref())),
+        tag => tag?,
+    };
+    let held = Held { store: store.clone(), key: key.to_owned(), lock, nonce: content.nonce.clone(), lost: OnceLock::new() };
+    let held = (Arc::new(held), Counted::new());
+    let heart = tokio::spawn(beat(held.0.clone(), content, tag));
+    let taken = S3Lock { held: Some(held), heart };
+    // Dropped, and thereby released, if the store cannot be relied on.
+    taken.try_out(holder).await?;
+    Ok(taken)
+}
+
+impl S3Lock {
+    /// Sees to it that the store keeps to conditions: a store that does not lets everybody have the lock.
+    async fn try_out(&self, holder: &Holder) -> Result<(), StateError> {
+        let Some((held, _)) = &self.held else { return Ok(()) };
+        let other = Content::from_now(holder).bytes();
+        let tag = Condition::Tag(NO_TAG.to_owned());
+        let writes = [Condition::Absent, tag].map(|condition| held.store.write(&held.lock, &other, condition));
+        for written in futures::future::join_all(writes).await {
+            match written {
+                Err(StateError::Conflict { .. }) => {}
+                Err(error) => return Err(error),
+                Ok(_) => {
+                    held.store.delete(&held.lock).await?;
+                    let reason = "the store writes without regard to conditions (If-None-Match, If-Match), so that it can keep \
+                                  no two runs apart: take S3, or a store that has conditional writes";
+                    let (key, source) = (held.store.location.url(&held.lock), std::io::Error::other(reason));
+                    return Err(StateError::Store { action: "lock", key, source });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Renews a lock until it is somebody else's.
+async fn beat(held: Arc<Held>, mut content: Content, mut tag: String) {
+    loop {
+        tokio::time::sleep(HEARTBEAT).await;
+        content.beats += 1;
+        content.heartbeat = Utc::now();
+        match held.store.write(&held.lock, &content.bytes(), Condition::Tag(tag.clone())).await {
+            Ok(renewed) => tag = renewed,
+            Err(StateError::Conflict { .. }) => match held.look().await {
+                Ok(Ok(found)) => tag = found,
+                Ok(Err(by)) => return tracing::warn!(lock = held.lock, by, "the lock is lost"),
+                Err(error) => tracing::warn!(%error, "the lock could not be read"),
+            },
+            // Nothing begins without reading the lock, so this loses nothing but the time that others are told.
+            Err(error) => tracing::warn!(%error, "the lock could not be renewed"),
+        }
+    }
+}
+
+impl Held {
+    /// The lock's tag, or who has it instead.
+    async fn look(&self) -> Result<Result<String, String>, StateError> {
+        let found = self.store.read(&self.lock).await?;
+        let by = match found.as_ref().map(|stored| (Content::read(stored), stored)) {
+            Some((Some(content), stored)) if content.nonce == self.nonce => return Ok(Ok(stored.tag.clone())),
+            Some((Some(content), _)) => format!("{} has it", content.holding),
+            Some((None, _)) => "something else stands in its place".to_owned(),
+            None => "somebody has removed it (`fleetctl state unlock` does that)".to_owned(),
+        };
+        Ok(Err(self.lost.get_or_init(|| by).clone()))
+    }
+
+    async fn verify(&self) -> Result<(), StateError> {
+        let lost = |reason: String| StateError::LockLost { instance: self.key.clone(), reason };
+        if let Some(by) = self.lost.get() {
+            return Err(lost(by.clone()));
+        }
+        self.look().await?.map(|_| ()).map_err(lost)
+    }
+
+    /// Removes the lock if it is ours. Between the look and the removal somebody might break it and another take it; the
+    /// one whose lock is removed then notices before its next segment.
+    async fn release(&self) -> Result<(), StateError> {
+        if self.lost.get().is_none() && self.look().await?.is_ok() {
+            self.store.delete(&self.lock).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Lock for S3Lock {
+    fn verify(&self) -> BoxFuture<'_, Result<(), StateError>> {
+        async move {
+            match &self.held {
+                Some((held, _)) => held.verify().await,
+                None => Ok(()),
+            }
+        }
+        .boxed()
+    }
+
+    fn release(mut self: Box<Self>) -> BoxFuture<'static, Result<(), StateError>> {
+        self.heart.abort();
+        let held = self.held.take();
+        async move {
+            match &held {
+                Some((held, _)) => held.release().await,
+                None => Ok(()),
+            }
+        }
+        .boxed()
+    }
+}
+
+impl Drop for S3Lock {
+    fn drop(&mut self) {
+        self.heart.abort();
+        let (Some((held, counted)), Ok(runtime)) = (self.held.take(), tokio::runtime::Handle::try_current()) else { return };
+        runtime.spawn(async move {
+            if let Err(error) = held.release().await {
+                tracing::warn!(%error, "the lock could not be released");
+            }
+            drop(counted);
+        });
+    }
+}
+
+/// The lock that belongs to a key, as it stands there.
+pub(super) async fn look(store: &S3Store, key: &str) -> Result<Option<Seen>, StateError> {
+    let Some(stored) = store.read(&lock_key(key)).await? else { return Ok(None) };
+    let content = Content::read(&stored);
+    let last_heard = content.as_ref().map(|content| content.heartbeat);
+    let is_fresh = last_heard.is_some_and(|heard| (Utc::now() - heard).to_std().is_ok_and(|age| age < FRESH));
+    let life = if is_fresh { Life::Fresh } else { Life::Unknown };
+    Ok(Some(Seen { holding: content.map(|content| content.holding), last_heard, life, tag: stored.tag }))
+}
+
+/// Removes a lock if its holder is still the one that was seen. Its heartbeat may go on meanwhile.
+pub(super) async fn break_it(store: &S3Store, key: &str, seen: &Seen) -> Result<bool, StateError> {
+    let Some(now) = look(store, key).await? else { return Ok(false) };
+    if now.holding != seen.holding || (now.holding.is_none() && now.tag != seen.tag) {
+        return Ok(false);
+    }
+    store.delete(&lock_key(key)).await?;
+    Ok(true)
+}
+
+/// What is said to whoever finds the lock taken.
+fn locked(key: &str, stored: Option<&Stored>) -> StateError {
+    let holder = match stored.map(Content::read) {
+        Some(Some(content)) => {
+            let heard = ago(content.heartbeat, Utc::now());
+            format!("{}; last heard of {heard}. {}", content.holding, way_out(key))
+        }
+        Some(None) => format!("something that says no holder. {}", way_out(key)),
+        None => "another process, which has just released it: try again".to_owned(),
+    };
+    StateError::Locked { instance: key.to_owned(), holder }
+}
+
+fn way_out(key: &str) -> String {
+    let instance = Keys::of(key).and_then(|keys| keys.named()).unwrap_or_else(|| key.to_owned());
+    format!("A lock in S3 stays until it is released: if that run is gone, `fleetctl state unlock {instance}` with this --state")
+}
