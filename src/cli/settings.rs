@@ -217,7 +217,8 @@ impl Sources<'_> {
             return Ok(Setting { value, origin: Origin::Flag(flag) });
         }
         if let Some(text) = self.environment.get(variable) {
-            let value = parse(text).map_err(|expected| CliError::Usage(format!("{variable} is {expected}, not `{text}`")))?;
+            let value = parse(text)
+                .map_err(|expected| CliError::Usage(format!("{variable} is {expected}, not `{}`", place::shown(text))))?;
             return Ok(Setting { value, origin: Origin::Environment(variable) });
         }
         Ok(match from_file {

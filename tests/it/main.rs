@@ -28,4 +28,5 @@ mod outputs;
 mod outside;
 mod renames;
 mod state;
+mod team_state;
 mod view;

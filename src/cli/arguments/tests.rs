@@ -61,6 +61,7 @@ fn help_of_the_program() {
                   any call
       kubeconfig  Let kubectl reach a recorded cluster: writes into a kubeconfig
       token       Print a token for a cluster's Kubernetes API; kubectl calls this
+      state       Look after recorded state
       config      Show the settings
       completion  Print a script that makes a shell complete commands and options
       man         Print the manual page, or write one page a command into a folder
@@ -80,7 +81,7 @@ fn help_of_the_program() {
               ones [env: FLEETCTL_GRAPHS]
 
           --state <DIR>
-              Folder with state; otherwise ./state [env: FLEETCTL_STATE]
+              Folder with state, or s3://BUCKET/PREFIX; otherwise ./state [env: FLEETCTL_STATE]
 
       -o, --output <FORM>
               Form of the results; otherwise text [env: FLEETCTL_OUTPUT]

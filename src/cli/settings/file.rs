@@ -2,7 +2,7 @@
 
 mod argocd;
 
-use super::place::Place;
+use super::place::{self, Place};
 use crate::aws::arn::{RoleArn, is_account};
 use crate::engine::api::AccountSettings;
 use crate::graph::diagnostic::{Diagnostic, Location, SourceFile};
@@ -175,7 +175,7 @@ impl Reader {
 
     fn wrong_value(&mut self, name: &str, node: &Node, expected: &str) {
         let written = node.as_str().map_or_else(|| node.location.text().to_owned(), ToOwned::to_owned);
-        self.problem("setting-value", format!("`{name}` is {expected}, not `{written}`"), &node.location);
+        self.problem("setting-value", format!("`{name}` is {expected}, not `{}`", place::shown(&written)), &node.location);
     }
 
     fn tags(&mut self, node: &Node) -> BTreeMap<String, Located<String>> {

@@ -43,6 +43,14 @@ impl Place {
     }
 }
 
+/// What was written, as it may be shown: what may be a secret in a URL is not.
+pub fn shown(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    let (place, query) = rest.split_once('?').map_or((rest, ""), |(place, _)| (place, "?…"));
+    let place = place.rsplit_once('@').map_or_else(|| place.to_owned(), |(_, place)| format!("…@{place}"));
+    format!("{scheme}://{place}{query}")
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -63,6 +71,7 @@ mod tests {
         assert_eq!(below("/var/state").unwrap(), "/var/state");
         assert_eq!(below("S3://fleet-state/team/").unwrap(), "s3://fleet-state/team");
         assert!(below("gs://fleet-state").unwrap_err().contains("`gs://`"));
+        assert_eq!(shown("s3://key:secret@fleet-state/x?token=abc"), "s3://…@fleet-state/x?…");
         assert!(below("s3:/fleet-state").unwrap_err().contains("slashes"));
     }
 }

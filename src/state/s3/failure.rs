@@ -178,7 +178,14 @@ mod tests {
             said("503 Service Unavailable", "SlowDown", "Please reduce your request rate"),
             said("501 Not Implemented", "NotImplemented", "A header implies functionality that is not implemented"),
         ];
-        insta::assert_snapshot!(lines.join("\n"), @"");
+        insta::assert_snapshot!(lines.join("\n"), @"
+        ends: cannot write s3://fleet-state/team/a/b.json: S3 answered 403 AccessDenied: Access Denied; the credentials need s3:GetObject, s3:PutObject and s3:DeleteObject on the objects, and s3:ListBucket on the bucket
+        ends: cannot write s3://fleet-state/team/a/b.json: there is no bucket `fleet-state`: make it first, or correct --state
+        ends: cannot write s3://fleet-state/team/a/b.json: S3 answered 301 PermanentRedirect: The bucket must be addressed using the specified endpoint; the bucket is in another region: set AWS_REGION, or the region of the profile, to the bucket's
+        credentials: no way into s3://fleet-state/team: S3 answered 403 InvalidAccessKeyId: The key does not exist in our records
+        again: cannot write s3://fleet-state/team/a/b.json: S3 answered 503 SlowDown: Please reduce your request rate
+        ends: cannot write s3://fleet-state/team/a/b.json: S3 answered 501 NotImplemented: A header implies functionality that is not implemented; state needs a store that has conditional writes, as S3 has
+        ");
         let gone = Error::Generic { store: "S3", source: Box::new(NoKeys("the profile holds none".into())) };
         let location = Location::parse("s3://fleet-state").unwrap();
         assert!(matches!(Failure::of(&gone, &location), Failure::Credentials(reason) if reason == "the profile holds none"));

@@ -19,7 +19,7 @@ impl Location {
             return Err(format!("a folder or s3://BUCKET/PREFIX; fleetctl knows no `{scheme}://`"));
         }
         if let Some(mark) = rest.chars().find(|c| "?#".contains(*c)) {
-            return Err(form(&format!("leave out `{}`", rest.split_once(mark).map_or("", |(_, after)| after))));
+            return Err(form(&format!("leave out everything from `{mark}` on")));
         }
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         if bucket.contains('@') {
@@ -127,7 +127,23 @@ mod tests {
             Ok(location) => format!("{location} holds {}", location.url("a/b")),
             Err(expected) => format!("`{text}`: {expected}"),
         });
-        insta::assert_snapshot!(lines.join("\n"), @"");
+        insta::assert_snapshot!(lines.join("\n"), @"
+        s3://fleet-state holds s3://fleet-state/a/b
+        s3://fleet-state holds s3://fleet-state/a/b
+        s3://fleet-state/team/eu holds s3://fleet-state/team/eu/a/b
+        `https://fleet-state.s3.amazonaws.com`: a folder or s3://BUCKET/PREFIX; fleetctl knows no `https://`
+        `s3://`: s3://BUCKET/PREFIX: the bucket is missing
+        `s3:///prefix`: s3://BUCKET/PREFIX: the bucket is missing
+        `s3:/fleet-state`: s3://BUCKET/PREFIX: the two slashes are missing
+        `s3://key:secret@fleet-state/x`: s3://BUCKET/PREFIX: credentials do not belong there, they come from the environment or a profile
+        `s3://fleet-state/x?region=eu-west-1`: s3://BUCKET/PREFIX: leave out everything from `?` on
+        `s3://localhost:4566/x`: s3://BUCKET/PREFIX: no port and no ARN belong there; another endpoint is set with AWS_ENDPOINT_URL_S3
+        `s3://Fleet-State/x`: s3://BUCKET/PREFIX: buckets have small letters, did you mean `fleet-state`?
+        `s3://fleet_state/x`: s3://BUCKET/PREFIX: `fleet_state` cannot be a bucket: 3 to 63 small letters, digits, dots and dashes
+        `s3://-fleet/x`: s3://BUCKET/PREFIX: `-fleet` cannot be a bucket: it begins and ends with a letter or a digit
+        `s3://fleet--x-s3/x`: s3://BUCKET/PREFIX: directory buckets do not list their keys in order, take another one
+        `s3://fleet-state//x/../y`: s3://BUCKET/PREFIX: no part of the prefix is empty, `.` or `..`, did you mean `x/y`?
+        ");
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! A crash at any instant: whatever the store looks like, opening it again gives a state that knows every call.
 
+use super::Portable;
 use super::faults::{Failure, Faulty};
 use super::script::{Fact, Script, play, scripts};
 use super::{holder, instance, make, open, read, record};
+use crate::state::error::StateError;
 use crate::state::file::{StateFile, Verb};
 use crate::state::journal::Outcome;
 use crate::state::memory::MemoryStore;
+use crate::state::s3::S3Store;
 use crate::state::session::Session;
 use proptest::prelude::{ProptestConfig, proptest};
 use std::sync::Arc;
@@ -15,10 +18,10 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// Two runs of a script, the second after a run that ended without folding.
-async fn play_twice(store: &Faulty, script: &Script) -> Vec<(Fact, usize)> {
+async fn play_twice<S: Portable>(store: &Faulty<S>, script: &Script) -> Vec<(Fact, usize)> {
     let mut facts = Vec::new();
     for fold in [false, true] {
-        let Ok(session) = Session::open(Arc::new(store.clone()), instance(), holder()).await else { continue };
+        let Some(session) = try_open(store).await else { continue };
         facts.extend(play(&session.journal(), script, || store.carried_out()).await);
         if fold {
             let _ = session.close().await;
@@ -28,6 +31,16 @@ async fn play_twice(store: &Faulty, script: &Script) -> Vec<(Fact, usize)> {
         }
     }
     facts
+}
+
+/// Opens a state as soon as the run before has let go, if the store lets it.
+async fn try_open<S: Portable>(store: &Faulty<S>) -> Option<Session> {
+    loop {
+        match Session::open(Arc::new(store.clone()), instance(), holder()).await {
+            Err(StateError::Locked { .. }) => tokio::time::sleep(std::time::Duration::from_millis(1)).await,
+            session => return session.ok(),
+        }
+    }
 }
 
 /// What a state must know of facts that were told when the store had seen at most `writes` writes.
@@ -47,8 +60,8 @@ fn check(state: &StateFile, facts: &[(Fact, usize)], writes: usize) {
     }
 }
 
-async fn reopened(objects: super::faults::Objects) -> StateFile {
-    let store = MemoryStore::with(objects);
+async fn reopened<S: Portable>(objects: super::faults::Objects) -> StateFile {
+    let store = S::with(objects);
     let seen = read(&store).await;
     let session = open(&store).await;
     let state = session.state();
@@ -59,24 +72,57 @@ async fn reopened(objects: super::faults::Objects) -> StateFile {
     state
 }
 
+async fn replayed<S: Portable>(script: &Script) {
+    let store = S::default();
+    let session = open(&store).await;
+    // Something is recorded at least: a script may change nothing.
+    make(&session, "first").await;
+    play(&session.journal(), script, || 0).await;
+    let live = session.state();
+    assert_eq!(read(&store).await, live);
+    let closed = session.close().await.unwrap();
+    assert!(closed.same_content(&live));
+    assert_eq!(closed.folded_segment, live.folded_segment);
+    assert_eq!(read(&store).await, closed);
+}
+
+async fn crash_after_any_write<S: Portable>(script: &Script) {
+    let store = Faulty::<S>::default();
+    let facts = play_twice(&store, script).await;
+    for (index, objects) in store.history().into_iter().enumerate() {
+        check(&reopened::<S>(objects).await, &facts, index + 1);
+    }
+}
+
+/// Each write fails, and with it those after it, if the store does not recover.
+async fn failing<S: Portable>(script: &Script, for_good: bool) {
+    let clean = Faulty::<S>::default();
+    play_twice(&clean, script).await;
+    for failure in [Failure::Undone, Failure::Done] {
+        for first in 1..clean.writes() {
+            let last = if for_good { usize::MAX } else { first };
+            let store = Faulty::<S>::failing(first, last, failure);
+            let facts = play_twice(&store, script).await;
+            check(&reopened::<S>(store.inner.objects()).await, &facts, usize::MAX);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn a_crash_after_any_write_loses_nothing(script in scripts()) {
         run(async {
-            let store = Faulty::default();
-            let facts = play_twice(&store, &script).await;
-            for (index, objects) in store.history().into_iter().enumerate() {
-                check(&reopened(objects).await, &facts, index + 1);
-            }
+            crash_after_any_write::<MemoryStore>(&script).await;
+            crash_after_any_write::<S3Store>(&script).await;
         });
     }
 
     #[test]
     fn entries_have_numbers_of_their_own(script in scripts()) {
         run(async {
-            let store = Faulty::default();
+            let store = Faulty::<MemoryStore>::default();
             let facts = play_twice(&store, &script).await;
             let mut numbers: Vec<u64> =
                 facts.iter().filter_map(|(fact, _)| if let Fact::Permit(entry) = fact { Some(*entry) } else { None }).collect();
@@ -90,15 +136,8 @@ proptest! {
     #[test]
     fn what_is_replayed_is_what_was_seen(script in scripts()) {
         run(async {
-            let store = MemoryStore::new();
-            let session = open(&store).await;
-            play(&session.journal(), &script, || 0).await;
-            let live = session.state();
-            assert_eq!(read(&store).await, live);
-            let closed = session.close().await.unwrap();
-            assert!(closed.same_content(&live));
-            assert_eq!(closed.folded_segment, live.folded_segment);
-            assert_eq!(read(&store).await, closed);
+            replayed::<MemoryStore>(&script).await;
+            replayed::<S3Store>(&script).await;
         });
     }
 }
@@ -110,30 +149,16 @@ proptest! {
     #[test]
     fn a_store_that_fails_from_any_write_on_loses_nothing(script in scripts()) {
         run(async {
-            let clean = Faulty::default();
-            play_twice(&clean, &script).await;
-            for failure in [Failure::Undone, Failure::Done] {
-                for first in 1..clean.writes() {
-                    let store = Faulty::failing(first, usize::MAX, failure);
-                    let facts = play_twice(&store, &script).await;
-                    check(&reopened(store.inner.objects()).await, &facts, usize::MAX);
-                }
-            }
+            failing::<MemoryStore>(&script, true).await;
+            failing::<S3Store>(&script, true).await;
         });
     }
 
     #[test]
     fn a_store_that_fails_once_loses_nothing(script in scripts()) {
         run(async {
-            let clean = Faulty::default();
-            play_twice(&clean, &script).await;
-            for failure in [Failure::Undone, Failure::Done] {
-                for only in 1..clean.writes() {
-                    let store = Faulty::failing(only, only, failure);
-                    let facts = play_twice(&store, &script).await;
-                    check(&reopened(store.inner.objects()).await, &facts, usize::MAX);
-                }
-            }
+            failing::<MemoryStore>(&script, false).await;
+            failing::<S3Store>(&script, false).await;
         });
     }
 }
@@ -142,7 +167,7 @@ proptest! {
 async fn after_a_failed_write_nothing_begins_but_ends_are_still_written() {
     for failure in [Failure::Undone, Failure::Done] {
         // Writes: 0 the file, 1 the first begin, 2 the second begin, which fails.
-        let store = Faulty::failing(2, 2, failure);
+        let store = Faulty::<MemoryStore>::failing(2, 2, failure);
         let session = open(&store).await;
         let journal = session.journal();
         let first = journal.begin(super::intent("vpc", Verb::Create)).await.unwrap();
@@ -160,7 +185,7 @@ async fn after_a_failed_write_nothing_begins_but_ends_are_still_written() {
 
 #[tokio::test]
 async fn while_the_store_is_down_nothing_is_said_to_be_written() {
-    let store = Faulty::failing(2, usize::MAX, Failure::Undone);
+    let store = Faulty::<MemoryStore>::failing(2, usize::MAX, Failure::Undone);
     let session = open(&store).await;
     let journal = session.journal();
     let first = journal.begin(super::intent("vpc", Verb::Create)).await.unwrap();

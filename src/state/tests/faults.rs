@@ -1,5 +1,6 @@
 //! A store in memory that remembers what it looked like after every write, and fails when told to.
 
+use super::Portable;
 use crate::state::error::StateError;
 use crate::state::lock::Holder;
 use crate::state::memory::MemoryStore;
@@ -8,6 +9,7 @@ use futures::future::{BoxFuture, ready};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 pub(super) type Objects = BTreeMap<String, Vec<u8>>;
 
@@ -21,8 +23,8 @@ pub(super) enum Failure {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Faulty {
-    pub(super) inner: MemoryStore,
+pub(super) struct Faulty<S: Portable = MemoryStore> {
+    pub(super) inner: S,
     plan: Arc<Mutex<Plan>>,
 }
 
@@ -34,11 +36,11 @@ struct Plan {
     history: Vec<Objects>,
 }
 
-impl Faulty {
+impl<S: Portable> Faulty<S> {
     /// A store whose writes fail from one to another; the first write is number 0.
     pub(super) fn failing(first: usize, last: usize, how: Failure) -> Self {
         let plan = Plan { failing: Some((first, last, how)), ..Plan::default() };
-        Self { inner: MemoryStore::new(), plan: Arc::new(Mutex::new(plan)) }
+        Self { inner: S::default(), plan: Arc::new(Mutex::new(plan)) }
     }
 
     /// How many writes there were.
@@ -84,7 +86,7 @@ fn failed(action: &'static str) -> StateError {
     StateError::Store { action, key: "store".into(), source: io::Error::from(io::ErrorKind::StorageFull) }
 }
 
-impl Store for Faulty {
+impl<S: Portable> Store for Faulty<S> {
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Stored>, StateError>> {
         if self.is_down() { Box::pin(ready(Err(failed("read")))) } else { self.inner.get(key) }
     }
@@ -107,6 +109,10 @@ impl Store for Faulty {
 
     fn lock<'a>(&'a self, key: &'a str, holder: &'a Holder) -> BoxFuture<'a, Result<Box<dyn Lock>, StateError>> {
         self.inner.lock(key, holder)
+    }
+
+    fn linger(&self) -> Duration {
+        self.inner.linger()
     }
 
     fn name(&self) -> String {

@@ -135,24 +135,6 @@ async fn the_last_versions_are_kept() {
 }
 
 #[tokio::test]
-async fn a_second_session_is_told_who_has_the_first() {
-    let folder = tempfile::tempdir().unwrap();
-    let stores: [Arc<dyn crate::state::store::Store>; 2] =
-        [Arc::new(MemoryStore::new()), Arc::new(FolderStore::new(folder.path()))];
-    for store in stores {
-        let first = Session::open(store.clone(), instance(), holder()).await.unwrap();
-        let error = Session::open(store.clone(), instance(), holder()).await.unwrap_err();
-        let text = error.to_string();
-        assert!(matches!(error, StateError::Locked { .. }));
-        let who =
-            "the state of EksCluster/workload-cluster1 in namespace argocd is locked by process 4242 of ann on laptop since ";
-        assert!(text.starts_with(who) && text.ends_with("Z: fleetctl apply cluster.yaml"), "{text}");
-        first.close().await.unwrap();
-        Session::open(store.clone(), instance(), holder()).await.unwrap();
-    }
-}
-
-#[tokio::test]
 async fn a_dropped_session_lets_go_and_its_journal_is_closed() {
     let store = MemoryStore::new();
     let session = open(&store).await;

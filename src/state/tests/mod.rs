@@ -1,6 +1,7 @@
 //! Tests of state.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod contract;
 mod crash;
 mod faults;
 mod folder;
@@ -10,14 +11,20 @@ mod process;
 mod reading;
 mod script;
 
+use super::error::StateError;
 use super::file::{InstanceKey, Phase, Record, RoleUsed, StateFile, Verb};
 use super::journal::{Intent, Outcome};
+use super::memory::MemoryStore;
+use super::s3::S3Store;
 use super::session::{Holder, Session};
 use super::store::Store;
 use crate::graph::identity::{Address, Identity};
 use chrono::DateTime;
+use faults::Objects;
+use futures::FutureExt as _;
 use serde_json::json;
 use std::sync::Arc;
+use std::time::Duration;
 
 fn instance() -> InstanceKey {
     InstanceKey {
@@ -33,7 +40,65 @@ fn holder() -> Holder {
 }
 
 async fn open(store: &(impl Store + Clone + 'static)) -> Session {
-    Session::open(Arc::new(store.clone()), instance(), holder()).await.unwrap()
+    open_in(&(Arc::new(store.clone()) as Arc<dyn Store>)).await
+}
+
+/// Opens a state as soon as whoever had it before has let go.
+async fn open_in(store: &Arc<dyn Store>) -> Session {
+    for _ in 0..1000 {
+        match Session::open(store.clone(), instance(), holder()).await {
+            Err(StateError::Locked { .. }) => tokio::time::sleep(Duration::from_millis(1)).await,
+            session => return session.unwrap(),
+        }
+    }
+    panic!("the lock is not released");
+}
+
+/// A store whose objects can be taken out and put back.
+trait Portable: Store + Clone + Default + 'static {
+    /// Every object but locks.
+    fn objects(&self) -> Objects;
+
+    /// A store with these objects, unlocked.
+    fn with(objects: Objects) -> Self;
+}
+
+impl Portable for MemoryStore {
+    fn objects(&self) -> Objects {
+        MemoryStore::objects(self)
+    }
+
+    fn with(objects: Objects) -> Self {
+        MemoryStore::with(objects)
+    }
+}
+
+impl Default for S3Store {
+    fn default() -> Self {
+        Self::over("s3://fleet-state/team", Arc::new(object_store::memory::InMemory::new()))
+    }
+}
+
+/// Nothing is waited for in a bucket that is in memory.
+impl Portable for S3Store {
+    fn objects(&self) -> Objects {
+        let all = async {
+            let mut objects = Objects::new();
+            for key in self.list("").await.unwrap() {
+                objects.insert(key.clone(), self.get(&key).await.unwrap().unwrap().bytes);
+            }
+            objects
+        };
+        all.now_or_never().unwrap()
+    }
+
+    fn with(objects: Objects) -> Self {
+        let store = Self::default();
+        for (key, bytes) in objects {
+            store.put_if_absent(&key, &bytes).now_or_never().unwrap().unwrap();
+        }
+        store
+    }
 }
 
 fn identity(name: &str) -> Identity {
@@ -47,7 +112,7 @@ fn identity(name: &str) -> Identity {
     }
 }
 
-fn intent(name: &str, verb: Verb) -> Intent {
+pub(super) fn intent(name: &str, verb: Verb) -> Intent {
     let operation = match verb {
         Verb::Create => "CreateVpc",
         Verb::Change => "ModifyVpcAttribute",
@@ -65,7 +130,7 @@ fn intent(name: &str, verb: Verb) -> Intent {
     }
 }
 
-fn record(name: &str, round: u32) -> Record {
+pub(super) fn record(name: &str, round: u32) -> Record {
     let at = DateTime::from_timestamp(1_800_000_000 + i64::from(round), 0).unwrap();
     Record {
         identity: identity(name),

@@ -26,7 +26,7 @@ pub(crate) struct Call {
 
 impl Call {
     pub(crate) fn is_mutating(&self) -> bool {
-        if self.service == "sts" {
+        if self.service == "sts" || self.service == "s3" {
             return false;
         }
         if self.operation.contains(' ') {
@@ -42,6 +42,8 @@ struct Shared {
     /// The call after which nothing is answered any more.
     trap: Mutex<Option<String>>,
     sprung: Notify,
+    /// Calls whose next reply is lost: they take effect, and an error is answered.
+    losses: Mutex<Vec<String>>,
 }
 
 /// A running proxy.
@@ -93,6 +95,16 @@ impl Proxy {
         *self.shared.trap.lock().unwrap() = Some(operation.to_owned());
     }
 
+    /// The next time this operation has taken effect, an error is answered instead of its reply.
+    pub(crate) fn lose(&self, operation: &str) {
+        self.shared.losses.lock().unwrap().push(operation.to_owned());
+    }
+
+    /// Whether every reply that was to be lost is lost.
+    pub(crate) fn has_lost_all(&self) -> bool {
+        self.shared.losses.lock().unwrap().is_empty()
+    }
+
     /// Waits until the trap has sprung.
     pub(crate) fn wait_sprung(&self) {
         let shared = self.shared.clone();
@@ -127,6 +139,15 @@ async fn forward(upstream: &str, shared: &Shared, request: Request<Incoming>) ->
         shared.sprung.notify_one();
         std::future::pending::<()>().await;
     }
+    let lost = {
+        let mut losses = shared.losses.lock().unwrap();
+        let at = losses.iter().position(|lost| *lost == operation && status.is_success());
+        at.map(|at| losses.remove(at))
+    };
+    if lost.is_some() {
+        let body = "<Error><Code>InternalError</Code><Message>We encountered an internal error</Message></Error>";
+        return Response::builder().status(500).body(Body::from(body)).unwrap();
+    }
     let mut response = Response::builder().status(status);
     for (key, value) in &headers {
         if !["content-length", "transfer-encoding", "connection"].contains(&key.as_str()) {
@@ -142,12 +163,33 @@ fn name(head: &hyper::http::request::Parts, body: &[u8]) -> (String, String) {
     let Some(service) = scope else {
         return ("argocd".to_owned(), format!("{} {}", head.method, head.uri.path()));
     };
+    if service == "s3" {
+        return (service.to_owned(), format!("{} {}", head.method, object(head.uri.path(), head.uri.query())));
+    }
     let text = String::from_utf8_lossy(body);
     let action = text.split('&').find_map(|pair| pair.strip_prefix("Action="));
     // JSON services name the operation in a header.
     let target = head.headers.get("x-amz-target").and_then(|value| value.to_str().ok()?.split('.').nth(1));
     let operation = action.or(target).map_or_else(|| format!("{} {}", head.method, shape(head.uri.path())), str::to_owned);
     (service.to_owned(), operation)
+}
+
+/// What a call of S3 is about.
+fn object(path: &str, query: Option<&str>) -> &'static str {
+    let query = query.unwrap_or_default();
+    if path.ends_with(".lock") {
+        "lock"
+    } else if path.contains(".journal/") {
+        "segment"
+    } else if path.contains(".backup-") {
+        "backup"
+    } else if path.ends_with(".json") {
+        "state"
+    } else if query.contains("list-type") {
+        "list"
+    } else {
+        "many"
+    }
 }
 
 /// `/clusters/x/addons/y` → `/clusters/*/addons/*`.

@@ -19,6 +19,8 @@ pub(crate) struct World {
     double_url: String,
     token: String,
     environment: Vec<(String, String)>,
+    /// Where state is, if it is in S3.
+    bucket: Option<String>,
 }
 
 impl Drop for World {
@@ -52,6 +54,7 @@ impl World {
             double_url,
             token,
             environment: Vec::new(),
+            bucket: None,
         };
         world.settings(&json!({
             "clusterCreateSeconds": 2.0, "clusterDeleteSeconds": 1.0, "addonCreateSeconds": 0.5, "addonDeleteSeconds": 0.5,
@@ -237,8 +240,50 @@ impl World {
         Emulator::shared().request_at(&self.double_url, reqwest::Method::DELETE, &format!("/_double/{what}"), None);
     }
 
+    /// Keeps state in a new bucket from now on.
+    pub(crate) fn use_bucket(&mut self) {
+        let bucket = format!("fleet-state-{}", self.hub);
+        let place = "<CreateBucketConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><LocationConstraint>us-west-2\
+                     </LocationConstraint></CreateBucketConfiguration>";
+        self.s3("PUT", &format!("/{bucket}"), place);
+        self.set("FLEETCTL_STATE", &format!("s3://{bucket}/team"));
+        self.bucket = Some(bucket);
+    }
+
+    /// An object below the prefix of the bucket, if it is there.
+    pub(crate) fn object(&self, key: &str) -> Option<Vec<u8>> {
+        let (status, bytes) = self.s3("GET", &format!("/{}/team/{key}", self.bucket.as_ref().unwrap()), "");
+        (status == 200).then_some(bytes)
+    }
+
+    /// The keys in the bucket.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let (_, bytes) = self.s3("GET", &format!("/{}?list-type=2", self.bucket.as_ref().unwrap()), "");
+        let text = String::from_utf8(bytes).unwrap();
+        text.split("<Key>").skip(1).map(|rest| rest.split("</Key>").next().unwrap().to_owned()).collect()
+    }
+
+    fn s3(&self, method: &str, path: &str, body: &'static str) -> (u16, Vec<u8>) {
+        let emulator = Emulator::shared();
+        let credential = format!("{}/20260101/us-west-2/s3/aws4_request", self.hub);
+        let request = emulator
+            .http
+            .request(reqwest::Method::from_bytes(method.as_bytes()).unwrap(), format!("{}{path}", emulator.url))
+            .header("authorization", format!("AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature=none"))
+            .body(body);
+        emulator.runtime.block_on(async {
+            let answer = request.send().await.unwrap();
+            let (status, bytes) = (answer.status(), answer.bytes().await.unwrap().to_vec());
+            assert!(status.is_success() || status == 404, "{method} {path}: {status}: {}", String::from_utf8_lossy(&bytes));
+            (status.as_u16(), bytes)
+        })
+    }
+
     /// The state file of the instance.
     pub(crate) fn state(&self) -> Value {
+        if self.bucket.is_some() {
+            return serde_json::from_slice(&self.object("argocd/EksCluster.workload-cluster1.json").unwrap()).unwrap();
+        }
         let path = self.folder.path().join("state/argocd/EksCluster.workload-cluster1.json");
         serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
     }

@@ -181,6 +181,12 @@ mod tests {
             lines.push(key(&store, &arguments).await.unwrap_or_else(|error| error.to_string()));
         }
         let lines = lines.join("\n").replace(&store.name(), "STORE");
-        insta::assert_snapshot!(lines, @"");
+        insta::assert_snapshot!(lines, @"
+        argocd/EksCluster.two.json
+        EksCluster/one is in several namespaces: choose with -n argocd or -n other
+        nothing is recorded of EksCluster/tow in STORE; did you mean `EksCluster/two`?; where a lock is all there is, name its namespace with -n
+        argocd/EksCluster.new.json
+        `two` names no instance: write KIND/NAME, like EksCluster/workload-cluster1
+        ");
     }
 }
