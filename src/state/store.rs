@@ -15,6 +15,15 @@ pub struct Stored {
     pub tag: String,
 }
 
+/// How long entries may wait for others to share their write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Linger {
+    /// Begin entries, for which a call waits.
+    pub begin: Duration,
+    /// All others.
+    pub other: Duration,
+}
+
 /// A place for state. Keys are relative paths with `/`; see [`check_key`]. Writes are durable and whole when they
 /// return, and a reader never sees half an object. An error leaves open whether the write happened.
 pub trait Store: Send + Sync + std::fmt::Debug {
@@ -64,9 +73,9 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         Box::pin(std::future::ready(Ok(false)))
     }
 
-    /// How long an entry before which nothing waits may wait for others to share its write. Nothing where writes are cheap.
-    fn linger(&self) -> Duration {
-        Duration::ZERO
+    /// How long entries may wait for others to share their write. Nothing where writes are cheap.
+    fn linger(&self) -> Linger {
+        Linger::default()
     }
 
     /// What people know the store by: a path or a URL.

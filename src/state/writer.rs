@@ -7,8 +7,9 @@ use super::journal::{Entry, Intent, Permit};
 use super::keys::Keys;
 use super::migrate;
 use super::replay::{Loaded, Segment, apply};
-use super::store::{Lock, Store, Stored};
+use super::store::{Linger, Lock, Store, Stored};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
@@ -94,14 +95,13 @@ impl Writer {
             let settled = self.settle().await;
             let mut batch = Batch::new(&self.current());
             let mut last = self.take(&mut batch, first);
-            // Whatever came while the write before was under way shares this one, and so does what comes while there is
-            // nothing that anybody waits to begin.
-            let until = Instant::now() + self.store.linger();
+            // Whatever came while the write before was under way shares this one, and so does what comes while it lingers.
+            let (linger, since) = (self.store.linger(), Instant::now());
             while last.is_none() {
                 let next = match requests.try_recv() {
                     Ok(next) => next,
-                    Err(_) if !batch.may_wait() => break,
-                    Err(_) => match timeout_at(until, requests.recv()).await {
+                    Err(_) if batch.patience(linger).is_zero() => break,
+                    Err(_) => match timeout_at(since + batch.patience(linger), requests.recv()).await {
                         Ok(Some(next)) => next,
                         _ => break,
                     },
@@ -322,9 +322,13 @@ impl Batch {
         Self { entries: Vec::new(), after: state.clone(), waiting: Vec::new() }
     }
 
-    /// Whether nobody waits to begin something.
-    fn may_wait(&self) -> bool {
-        !self.entries.is_empty() && !self.entries.iter().any(|entry| matches!(entry, Entry::Begin(_)))
+    /// How long it may wait for more to share its write.
+    fn patience(&self, linger: Linger) -> Duration {
+        match self.entries.as_slice() {
+            [] => Duration::ZERO,
+            entries if entries.iter().any(|entry| matches!(entry, Entry::Begin(_))) => linger.begin,
+            _ => linger.other,
+        }
     }
 
     /// Adds an entry, or refuses it. What changes nothing is not written, but its answer waits for what it relies on.

@@ -14,7 +14,7 @@ pub use lock::all_released;
 
 use super::error::StateError;
 use super::lock::{Holder, Holding, Seen};
-use super::store::{Lock, Store, Stored, check_key};
+use super::store::{Linger, Lock, Store, Stored, check_key};
 use failure::Failure;
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -30,8 +30,9 @@ const ATTEMPTS: u32 = 6;
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
-/// How long an entry waits for others to share its write.
-const LINGER: Duration = Duration::from_millis(150);
+/// How long entries wait for others to share their write: a write takes some ten milliseconds and costs money. A begin entry
+/// is waited for by its call, and a dependent by what comes of that.
+const LINGER: Linger = Linger { begin: Duration::from_millis(50), other: Duration::from_millis(200) };
 
 /// Loads what is known of the way to S3.
 pub type Finder = Arc<dyn Fn() -> BoxFuture<'static, Way> + Send + Sync>;
@@ -290,7 +291,7 @@ impl Store for S3Store {
         .boxed()
     }
 
-    fn linger(&self) -> Duration {
+    fn linger(&self) -> Linger {
         LINGER
     }
 

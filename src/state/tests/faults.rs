@@ -4,12 +4,11 @@ use super::Portable;
 use crate::state::error::StateError;
 use crate::state::lock::Holder;
 use crate::state::memory::MemoryStore;
-use crate::state::store::{Lock, Store, Stored};
+use crate::state::store::{Linger, Lock, Store, Stored};
 use futures::future::{BoxFuture, ready};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 pub(super) type Objects = BTreeMap<String, Vec<u8>>;
 
@@ -111,7 +110,7 @@ impl<S: Portable> Store for Faulty<S> {
         self.inner.lock(key, holder)
     }
 
-    fn linger(&self) -> Duration {
+    fn linger(&self) -> Linger {
         self.inner.linger()
     }
 
