@@ -1,7 +1,8 @@
 //! The way to a state in S3: credentials, region and endpoint of the standard chain.
 
+use super::error::{CallError, ErrorClass};
 use super::sessions::provide;
-use super::{clients, profile};
+use super::{clients, profile, refusals};
 use crate::state::s3::{KeySource, Keys, Way};
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_credential_types::Credentials;
@@ -58,12 +59,20 @@ impl Chain {
                 *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(loaded.clone());
                 Ok(loaded)
             }
-            Err(reason) => {
-                let profile = profile::describe_real().await;
-                Err(format!("the AWS credentials could not be loaded: {reason} ({profile})"))
-            }
+            Err(reason) => Err(explained(reason).await),
         }
     }
+}
+
+/// Why there are no credentials, in the words that are used of every call.
+async fn explained(message: String) -> String {
+    let is_missing =
+        ["no credentials found", "no providers", "nothing to load them from"].iter().any(|part| message.contains(part));
+    let code = if is_missing { "NoCredentials" } else { "InvalidCredentials" }.to_owned();
+    let profile = if is_missing { profile::describe_real().await } else { String::new() };
+    let class = ErrorClass::Credentials;
+    let error = CallError { service: "s3", operation: "credentials", class, code, message, request_id: None };
+    refusals::of_caller(error, &profile).message
 }
 
 impl KeySource for Chain {
@@ -118,6 +127,6 @@ mod tests {
     #[tokio::test]
     async fn without_credentials_the_reason_is_said() {
         let keys = of_config(SdkConfig::builder().build()).keys.keys().await.unwrap_err();
-        assert!(keys.contains("there is nothing to load them from"), "{keys}");
+        assert!(keys.starts_with("no AWS credentials found (") && keys.contains("aws sso login"), "{keys}");
     }
 }

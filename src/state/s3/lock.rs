@@ -101,12 +101,12 @@ struct Held {
 /// Takes the lock that belongs to a key.
 pub(super) async fn take(store: &S3Store, key: &str, holder: &Holder) -> Result<S3Lock, StateError> {
     let lock = lock_key(key);
-    if let Some(found) = store.read(&lock).await? {
+    if let Some(found) = look(store, key).await? {
         return Err(locked(key, Some(&found)));
     }
     let content = Content::from_now(holder);
     let tag = match store.write(&lock, &content.bytes(), Condition::Absent).await {
-        Err(StateError::Conflict { .. }) => return Err(locked(key, store.read(&lock).await?.as_ref())),
+        Err(StateError::Conflict { .. }) => return Err(locked(key, look(store, key).await?.as_ref())),
         tag => tag?,
     };
     let held = Held { store: store.clone(), key: key.to_owned(), lock, nonce: content.nonce.clone(), lost: OnceLock::new() };
@@ -229,14 +229,15 @@ impl Drop for S3Lock {
     }
 }
 
-/// The lock that belongs to a key, as it stands there.
+/// The lock that belongs to a key, as it stands there. When its holder was heard of is told by the clock of S3: that of the
+/// holder may go wrong.
 pub(super) async fn look(store: &S3Store, key: &str) -> Result<Option<Seen>, StateError> {
-    let Some(stored) = store.read(&lock_key(key)).await? else { return Ok(None) };
-    let content = Content::read(&stored);
-    let last_heard = content.as_ref().map(|content| content.heartbeat);
-    let is_fresh = last_heard.is_some_and(|heard| (Utc::now() - heard).to_std().is_ok_and(|age| age < FRESH));
-    let life = if is_fresh { Life::Fresh } else { Life::Unknown };
-    Ok(Some(Seen { holding: content.map(|content| content.holding), last_heard, life, tag: stored.tag }))
+    let Some((stored, written)) = store.read_with_time(&lock_key(key)).await? else { return Ok(None) };
+    let holding = Content::read(&stored).map(|content| content.holding);
+    // What seems to come from the future was heard of just now.
+    let is_stale = (Utc::now() - written).to_std().is_ok_and(|age| age >= FRESH);
+    let life = if is_stale { Life::Unknown } else { Life::Fresh };
+    Ok(Some(Seen { last_heard: holding.is_some().then_some(written), holding, life, tag: stored.tag }))
 }
 
 /// Removes a lock if its holder is still the one that was seen. Its heartbeat may go on meanwhile.
@@ -250,13 +251,12 @@ pub(super) async fn break_it(store: &S3Store, key: &str, seen: &Seen) -> Result<
 }
 
 /// What is said to whoever finds the lock taken.
-fn locked(key: &str, stored: Option<&Stored>) -> StateError {
-    let holder = match stored.map(Content::read) {
-        Some(Some(content)) => {
-            let heard = ago(content.heartbeat, Utc::now());
-            format!("{}; last heard of {heard}. {}", content.holding, way_out(key))
+fn locked(key: &str, seen: Option<&Seen>) -> StateError {
+    let holder = match seen {
+        Some(Seen { holding: Some(holding), last_heard: Some(heard), .. }) => {
+            format!("{holding}; last heard of {}. {}", ago(*heard, Utc::now()), way_out(key))
         }
-        Some(None) => format!("something that says no holder. {}", way_out(key)),
+        Some(_) => format!("something that says no holder. {}", way_out(key)),
         None => "another process, which has just released it: try again".to_owned(),
     };
     StateError::Locked { instance: key.to_owned(), holder }

@@ -15,6 +15,7 @@ pub use lock::all_released;
 use super::error::StateError;
 use super::lock::{Holder, Holding, Seen};
 use super::store::{Linger, Lock, Store, Stored, check_key};
+use chrono::{DateTime, Utc};
 use failure::Failure;
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -105,11 +106,16 @@ impl S3Store {
     }
 
     async fn read(&self, key: &str) -> Result<Option<Stored>, StateError> {
+        Ok(self.read_with_time(key).await?.map(|(stored, _)| stored))
+    }
+
+    /// An object, and when it was written by the clock of S3.
+    async fn read_with_time(&self, key: &str) -> Result<Option<(Stored, DateTime<Utc>)>, StateError> {
         let (bucket, path) = (self.bucket().await?, self.path(key)?);
         let one = || async {
             let found = bucket.get(&path).await?;
-            let tag = found.meta.e_tag.clone().unwrap_or_default();
-            Ok(Stored { bytes: found.bytes().await?.to_vec(), tag })
+            let (tag, written) = (found.meta.e_tag.clone().unwrap_or_default(), found.meta.last_modified);
+            Ok((Stored { bytes: found.bytes().await?.to_vec(), tag }, written))
         };
         self.attempt("read", key, one).await
     }
