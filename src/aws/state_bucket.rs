@@ -27,7 +27,9 @@ pub async fn way() -> Way {
 
 fn of_config(config: SdkConfig) -> Way {
     let region = config.region().map(|region| region.as_ref().to_owned());
-    let endpoint = endpoint(&config).or_else(|| config.endpoint_url().map(ToOwned::to_owned));
+    // An endpoint that is set to nothing is refused before that where it matters.
+    let is_some = |endpoint: &String| !endpoint.trim().is_empty();
+    let endpoint = endpoint(&config).or_else(|| config.endpoint_url().map(ToOwned::to_owned)).filter(is_some);
     Way { region, endpoint, keys: Arc::new(Chain { config, kept: Mutex::default() }) }
 }
 

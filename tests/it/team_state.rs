@@ -89,6 +89,28 @@ fn a_run_that_loses_its_lock_stops_before_its_next_change() {
     expect_one_of_everything(&world);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_run_that_is_left_at_once_releases_its_lock() {
+    let mut world = World::new();
+    world.use_bucket();
+    world.settings(&json!({"clusterCreateSeconds": 30.0}));
+    let child = world.spawn(&["apply", "cluster.yaml", "--yes"]);
+    world.wait_for("POST /clusters");
+    assert!(world.object(LOCK).is_some());
+    for _ in 0..2 {
+        let pid = child.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    Ended::of(child.wait_with_output().unwrap()).expect(130);
+    assert!(world.object(LOCK).is_none());
+    world.settings(&json!({"clusterCreateSeconds": 1.0}));
+    let dropped = world.fleetctl(&["apply", "cluster.yaml"]).expect(4);
+    assert!(dropped.stderr.contains("--yes"), "{}", dropped.stderr);
+    assert!(world.object(LOCK).is_none());
+}
+
 #[test]
 fn a_cluster_costs_tens_of_writes_in_s3() {
     let mut world = World::new();

@@ -63,6 +63,30 @@ impl fmt::Display for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::arguments::Common;
+    use crate::cli::environment::Environment;
+    use crate::cli::settings::Settings;
+
+    /// What the settings say of a file's `state`.
+    fn in_file(state: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("fleetctl.yaml");
+        std::fs::write(&config, format!("state: {state}\n")).unwrap();
+        let flags = Common { config: Some(config), ..Common::default() };
+        let said = match Settings::load(&flags, &Environment::of(&[])) {
+            Ok(settings) => settings.state.value.to_string(),
+            Err(error) => error.diagnostics().iter().map(|problem| problem.message.clone()).collect(),
+        };
+        said.replace(folder.path().to_str().unwrap(), "FOLDER")
+    }
+
+    #[test]
+    fn the_file_names_a_folder_beside_it_or_a_bucket() {
+        assert_eq!(in_file("there"), "FOLDER/there");
+        assert_eq!(in_file("s3://fleet-state/team"), "s3://fleet-state/team");
+        let wrong = in_file("s3://key:secret@fleet-state/team");
+        assert!(wrong.contains("credentials do not belong there") && !wrong.contains("secret"), "{wrong}");
+    }
 
     #[test]
     fn a_place_is_a_folder_unless_it_looks_like_a_url() {

@@ -176,19 +176,14 @@ fn name(head: &hyper::http::request::Parts, body: &[u8]) -> (String, String) {
 
 /// What a call of S3 is about.
 fn object(path: &str, query: Option<&str>) -> &'static str {
-    let query = query.unwrap_or_default();
-    if path.ends_with(".lock") {
-        "lock"
-    } else if path.contains(".journal/") {
-        "segment"
-    } else if path.contains(".backup-") {
-        "backup"
-    } else if path.ends_with(".json") {
-        "state"
-    } else if query.contains("list-type") {
-        "list"
-    } else {
-        "many"
+    let is_list = query.is_some_and(|query| query.contains("list-type"));
+    match path.rsplit_once('.').map_or("", |(_, extension)| extension) {
+        "lock" => "lock",
+        _ if path.contains(".journal/") => "segment",
+        _ if path.contains(".backup-") => "backup",
+        "json" => "state",
+        _ if is_list => "list",
+        _ => "many",
     }
 }
 

@@ -28,7 +28,8 @@ struct Unlocked {
     /// When the holder was heard of last; null where holders are not heard of.
     last_heard: Option<DateTime<Utc>>,
     /// Whether the lock was taken away.
-    unlocked: bool,
+    #[serde(rename = "unlocked")]
+    is_done: bool,
     /// The same in words.
     #[serde(skip)]
     text: String,
@@ -57,7 +58,7 @@ fn nothing_to_do(store: &dyn Store, key: String, seen: Option<&Seen>) -> Unlocke
         Some(holding) => format!("{key} needs no unlock: {holding} is gone, and its lock went with it."),
         None => format!("{key} is not locked."),
     };
-    Unlocked { store: store.name(), key, holder: None, last_heard: None, unlocked: false, text }
+    Unlocked { store: store.name(), key, holder: None, last_heard: None, is_done: false, text }
 }
 
 async fn taken_away(
@@ -85,7 +86,7 @@ async fn taken_away(
     }
     let text = format!("{key} is unlocked. It was locked by {holder}.");
     let (holder, last_heard) = (seen.holding.clone(), seen.last_heard);
-    Ok(Unlocked { key: key.to_owned(), store: store.name(), holder, last_heard, unlocked: true, text })
+    Ok(Unlocked { key: key.to_owned(), store: store.name(), holder, last_heard, is_done: true, text })
 }
 
 /// `HOST:PID` of a holder that has to be confirmed by name.
