@@ -12,10 +12,15 @@ fn a_second_apply_is_told_who_holds_the_lock() {
     world.wait_for("CreateVpc");
     let second = world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(5);
     assert!(second.stderr.contains(&first.id().to_string()), "{}", second.stderr);
+    // Nor is the lock of a living process taken away.
+    let kept = world.fleetctl(&["state", "unlock", "EksCluster/workload-cluster1", "-n", "argocd", "--yes"]).expect(5);
+    assert!(kept.stderr.contains("It is alive: end it"), "{}", kept.stderr);
     // Readers take no lock.
     world.fleetctl(&["status"]).expect(0);
     world.fleetctl(&["plan", "cluster.yaml"]).expect(0);
     Ended::of(first.wait_with_output().unwrap()).expect(0);
+    let free = world.fleetctl(&["state", "unlock", "EksCluster/workload-cluster1", "--yes"]).expect(0);
+    assert!(free.stdout.contains("is not locked"), "{}", free.stdout);
 }
 
 #[cfg(unix)]

@@ -70,7 +70,12 @@ async fn taken_away(
 ) -> Result<Unlocked, CliError> {
     let questions = Questions::new(context, "state unlock");
     let holder = describe(seen, Utc::now());
-    match name_of_the_living(seen, &context.environment.holder("").host) {
+    let host = context.environment.holder("").host;
+    if seen.life == Life::Alive && is_here(seen, &host) {
+        let holder = format!("{holder}. It is alive: end it, and its lock goes with it");
+        return Err(StateError::Locked { instance: key.to_owned(), holder }.into());
+    }
+    match name_of_the_living(seen, &host) {
         Some(name) if arguments.confirm.as_deref() == Some(name.as_str()) => {}
         Some(name) => {
             let question =
@@ -92,10 +97,14 @@ async fn taken_away(
 /// `HOST:PID` of a holder that has to be confirmed by name.
 fn name_of_the_living(seen: &Seen, host: &str) -> Option<String> {
     let holding = seen.holding.as_ref();
-    let is_here = holding.is_some_and(|holding| holding.holder.host == host && holding.may_last(host));
-    let lives = matches!(seen.life, Life::Alive | Life::Fresh) || is_here;
+    let lives = matches!(seen.life, Life::Alive | Life::Fresh) || is_here(seen, host);
     let name = || holding.map_or_else(|| "unknown".to_owned(), |held| format!("{}:{}", held.holder.host, held.holder.pid));
     lives.then(name)
+}
+
+/// Whether a process of its number is there, on this very host.
+fn is_here(seen: &Seen, host: &str) -> bool {
+    seen.holding.as_ref().is_some_and(|holding| holding.holder.host == host && holding.may_last(host))
 }
 
 fn describe(seen: &Seen, now: DateTime<Utc>) -> String {
@@ -160,6 +169,9 @@ mod tests {
         assert_eq!(name(Life::Alive, "here", 7).as_deref(), Some("here:7"));
         assert_eq!(name(Life::Unknown, "there", 7), None);
         assert_eq!(name(Life::Unknown, "here", me), Some(format!("here:{me}")));
+        // A holder in a folder whose process is on this host is not unlocked at all.
+        assert!(is_here(&Seen::of(Some(holding("here", me)), Life::Alive), "here"));
+        assert!(!is_here(&Seen::of(Some(holding("there", me)), Life::Alive), "here"));
     }
 
     #[tokio::test]
