@@ -259,3 +259,16 @@ fn holder_of(file: &mut File) -> String {
     }
     "another process, which has not written its name".to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_long_ago_is_said_in_the_unit_that_fits() {
+        let then = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let said = [-5, 1, 119, 2400, 86_399, 200_000].map(|seconds| ago(then, then + chrono::TimeDelta::seconds(seconds)));
+        let expected = ["0 seconds ago", "1 second ago", "119 seconds ago", "40 minutes ago", "23 hours ago", "2 days ago"];
+        assert_eq!(said, expected);
+    }
+}
