@@ -164,6 +164,8 @@ impl CarryOut<'_> {
         if let Some(error) = error {
             super::print_error_text(printer, &error);
         }
+        // As they are: these lines go back in.
+        reports.iter().flat_map(|report| &report.circumstances.unsaved).for_each(|entry| printer.failure(entry));
         exit
     }
 

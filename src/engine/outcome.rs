@@ -39,6 +39,9 @@ pub struct Circumstances {
     pub unfinished: Vec<Address>,
     /// What has failed and has to be confirmed by name for the next apply to replace it.
     pub to_confirm: Vec<Address>,
+    /// Entries of the journal that could not be written, one JSON object each. `state push --entries` takes them back in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unsaved: Vec<String>,
 }
 
 /// An account and region.
@@ -99,6 +102,7 @@ impl Default for Circumstances {
             calls: 0,
             unfinished: Vec::new(),
             to_confirm: Vec::new(),
+            unsaved: Vec::new(),
         }
     }
 }
@@ -175,6 +179,7 @@ impl Stopwatch {
             calls,
             unfinished: unfinished.into_iter().collect(),
             to_confirm: to_confirm.map(|record| record.address.clone()).collect(),
+            unsaved: Vec::new(),
         };
     }
 }

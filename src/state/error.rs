@@ -79,6 +79,14 @@ pub enum StateError {
         /// Why.
         source: std::io::Error,
     },
+    /// At the end of a run entries could not be written. [`super::session::Session::take_back`] takes them later.
+    #[error("{source}; {} of the journal are in no file", if entries.len() == 1 { "one entry".to_owned() } else { format!("{} entries", entries.len()) })]
+    Unsaved {
+        /// Why.
+        source: Box<StateError>,
+        /// The entries, one JSON object each.
+        entries: Vec<String>,
+    },
     /// The journal could not be written. No call is made from then on; the end of calls under way is still tried.
     #[error("the journal of {instance} cannot be written: {reason}")]
     Journal {
@@ -122,8 +130,8 @@ impl StateError {
         }
     }
 
-    /// A damaged object with the reason and the way out.
-    pub(super) fn damaged(key: &str, reason: impl std::fmt::Display, way_out: &str) -> Self {
-        Self::Damaged { key: key.to_owned(), reason: format!("{reason}. {way_out}") }
+    /// A damaged object. Whoever reads a whole state adds the way out.
+    pub(super) fn damaged(key: &str, reason: impl Into<String>) -> Self {
+        Self::Damaged { key: key.to_owned(), reason: reason.into() }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The newest version of the file format that this program reads and writes.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 /// The state of one top-level instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

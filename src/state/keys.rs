@@ -53,6 +53,16 @@ impl Keys {
         format!("{}.backup-", self.state)
     }
 
+    /// What the keys of everything that belongs to the state begin with, and perhaps those of other states too.
+    pub(super) fn stem(&self) -> &str {
+        self.state.strip_suffix("json").unwrap_or(&self.state)
+    }
+
+    /// What the keys of damaged objects that are kept aside begin with; a number follows.
+    pub(super) fn aside(&self) -> String {
+        format!("{}.damaged-", self.state)
+    }
+
     /// The serial of a previous version, from its key.
     pub(super) fn backup_serial(&self, key: &str) -> Option<u64> {
         key.strip_prefix(&self.backups())?.parse().ok()

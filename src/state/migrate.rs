@@ -5,6 +5,7 @@
 //! the next fold writes them. Journal segments have the version of the program that wrote them: [`segment`] migrates
 //! their entries the same way.
 
+use super::checksum;
 use super::error::StateError;
 use super::file::{StateFile, VERSION};
 use super::replay::Segment;
@@ -15,52 +16,88 @@ use serde_json::Value;
 type Step = fn(Value) -> Result<Value, String>;
 
 /// Steps for state files; the first turns version 1 into version 2, and so on.
-const STEPS: &[Step] = &[];
+const STEPS: &[Step] = &[UNSEALED];
 
 /// Steps for journal segments, likewise.
-const SEGMENT_STEPS: &[Step] = &[];
+const SEGMENT_STEPS: &[Step] = &[UNSEALED];
+
+/// Version 2 has a checksum, which is looked at before anything else and is no part of the content.
+const UNSEALED: Step = Ok;
+
+/// The first version that has a checksum.
+const SEALED_SINCE: u64 = 2;
 
 const _: () = assert!(STEPS.len() as u64 + 1 == VERSION && SEGMENT_STEPS.len() == STEPS.len());
 
-const FILE_WAY_OUT: &str = "Put back a copy (the versions before it lie beside it as .backup-N, the highest N is the newest); \
-what was made since then is found again by its tags and names";
-
-const SEGMENT_WAY_OUT: &str = "Put back a copy of it, or move it and all later segments out of the folder: the calls in them \
-are then found again by the tags and names of what they made";
-
 /// Reads a state file. Errors: [`StateError::NewerVersion`], [`StateError::Damaged`].
 pub(super) fn file(key: &str, bytes: &[u8]) -> Result<StateFile, StateError> {
-    parse(key, bytes, STEPS, FILE_WAY_OUT)
+    parse(key, bytes, STEPS)
 }
 
 /// Reads a journal segment. Errors: [`StateError::NewerVersion`], [`StateError::Damaged`].
 pub(super) fn segment(key: &str, bytes: &[u8]) -> Result<Segment, StateError> {
-    parse(key, bytes, SEGMENT_STEPS, SEGMENT_WAY_OUT)
+    parse(key, bytes, SEGMENT_STEPS)
 }
 
 /// Bytes of a state file that can certainly be read again: what could not would be found out when it is too late.
 pub(super) fn encode_file(key: &str, state: &StateFile) -> Result<Vec<u8>, StateError> {
-    let mut bytes = serde_json::to_vec_pretty(state).map_err(unwritable(key))?;
-    bytes.push(b'\n');
+    let document = serde_json::to_value(state).map_err(unwritable(key))?;
+    let text = serde_json::to_string_pretty(&checksum::with_room(document)).map_err(unwritable(key))?;
+    let bytes = (checksum::seal(text) + "\n").into_bytes();
     file(key, &bytes)?;
     Ok(bytes)
 }
 
 /// Bytes of a segment that can certainly be read again.
 pub(super) fn encode_segment(key: &str, journal: &Segment) -> Result<Vec<u8>, StateError> {
-    let mut bytes = serde_json::to_vec(journal).map_err(unwritable(key))?;
-    bytes.push(b'\n');
+    let document = serde_json::to_value(journal).map_err(unwritable(key))?;
+    let bytes = (checksum::seal(checksum::with_room(document).to_string()) + "\n").into_bytes();
     segment(key, &bytes)?;
     Ok(bytes)
+}
+
+/// Reads a state file that somebody may have edited: its checksum does not matter. Errors as those of [`file`].
+pub(super) fn edited_file(key: &str, bytes: &[u8]) -> Result<StateFile, StateError> {
+    let mut document: Value = document(key, bytes)?;
+    if let Some(fields) = document.as_object_mut() {
+        fields.shift_remove(checksum::FIELD);
+    }
+    migrated(key, document, STEPS)
 }
 
 fn unwritable(key: &str) -> impl FnOnce(serde_json::Error) -> StateError {
     move |error| StateError::Store { action: "write", key: key.to_owned(), source: error.into() }
 }
 
-fn parse<T: DeserializeOwned>(key: &str, bytes: &[u8], steps: &[Step], way_out: &str) -> Result<T, StateError> {
-    let damaged = |reason: String| StateError::damaged(key, reason, way_out);
-    let document: Value = serde_json::from_slice(bytes).map_err(|error| damaged(format!("it is not JSON: {error}")))?;
+fn document(key: &str, bytes: &[u8]) -> Result<Value, StateError> {
+    serde_json::from_slice(bytes).map_err(|error| StateError::damaged(key, format!("it is not JSON: {error}")))
+}
+
+fn parse<T: DeserializeOwned>(key: &str, bytes: &[u8], steps: &[Step]) -> Result<T, StateError> {
+    let mut document = document(key, bytes)?;
+    let known = steps.len() as u64 + 1;
+    if document.get("version").and_then(Value::as_u64).is_some_and(|version| (SEALED_SINCE..=known).contains(&version)) {
+        if !checksum::is_whole(without_line_break(bytes)) {
+            return Err(StateError::damaged(key, UNLIKE));
+        }
+        if let Some(fields) = document.as_object_mut() {
+            fields.shift_remove(checksum::FIELD);
+        }
+    }
+    migrated(key, document, steps)
+}
+
+/// What is said of a document whose checksum is another.
+const UNLIKE: &str = "it does not fit its checksum: a part of it has changed, on the disk or by hand (what was edited on \
+purpose is taken by `fleetctl state push FILE`)";
+
+/// Files end in a line break, which an editor may add or take away.
+fn without_line_break(bytes: &[u8]) -> &[u8] {
+    bytes.strip_suffix(b"\n").unwrap_or(bytes)
+}
+
+fn migrated<T: DeserializeOwned>(key: &str, document: Value, steps: &[Step]) -> Result<T, StateError> {
+    let damaged = |reason: String| StateError::damaged(key, reason);
     let found = document.get("version").and_then(Value::as_u64).filter(|version| *version > 0);
     let found = found.ok_or_else(|| damaged("it has no version".to_owned()))?;
     let known = steps.len() as u64 + 1;
@@ -81,7 +118,7 @@ fn step(document: Value, (version, step): (u64, &Step)) -> Result<Value, String>
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::{StateError, Step, parse};
+    use super::{StateError, Step, migrated};
     use serde_json::{Value, json};
 
     const TWO_STEPS: &[Step] = &[
@@ -96,7 +133,7 @@ mod tests {
     ];
 
     fn read(document: &Value) -> Result<Value, String> {
-        let parsed = parse("a.json", document.to_string().as_bytes(), TWO_STEPS, "Put it back");
+        let parsed = migrated("a.json", document.clone(), TWO_STEPS);
         parsed.map_err(|error: StateError| error.to_string())
     }
 
@@ -110,9 +147,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_migrated_is_said() {
-        assert_eq!(read(&json!({"version": 2})).unwrap_err(), "a.json is damaged: it has no steps. Put it back");
+        assert_eq!(read(&json!({"version": 2})).unwrap_err(), "a.json is damaged: it has no steps");
         let newer = "a.json has version 4, this fleetctl reads up to 3: use a newer fleetctl";
         assert_eq!(read(&json!({"version": 4, "steps": []})).unwrap_err(), newer);
-        assert_eq!(read(&json!({"version": 0})).unwrap_err(), "a.json is damaged: it has no version. Put it back");
+        assert_eq!(read(&json!({"version": 0})).unwrap_err(), "a.json is damaged: it has no version");
     }
 }

@@ -5,6 +5,7 @@
 //! the lock, replays and folds the journal, and hands out the [`journal::Journal`]. [`session::read`] replays in memory,
 //! takes no lock and writes nothing.
 
+mod checksum;
 pub mod clock;
 pub mod error;
 pub mod file;
@@ -20,6 +21,7 @@ pub mod replay;
 pub mod s3;
 pub mod session;
 pub mod store;
+pub mod survey;
 mod writer;
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::journal::Entry;
 use super::keys::Keys;
 use super::migrate;
 use super::store::{Store, Stored};
+use super::survey;
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -103,12 +104,24 @@ const LOOK_PAUSE: Duration = Duration::from_millis(20);
 /// How many segments are fetched at a time.
 const FETCHES: usize = 16;
 
-const GAP_WAY_OUT: &str = "Put the missing segment back, or move the journal's folder away: the calls in it are then found \
-again by the tags and names of what they made";
-
 /// Reads a state and replays its journal in memory. `None` if there is none. Takes no lock: a fold that happens
 /// meanwhile is noticed, and the state read again. The result is the state at one instant after the call began.
 pub(super) async fn load(store: &dyn Store, keys: &Keys) -> Result<Option<Loaded>, StateError> {
+    match load_still(store, keys).await {
+        Err(StateError::Damaged { key, reason }) => Err(with_way_out(store, keys, key, reason).await),
+        loaded => loaded,
+    }
+}
+
+/// A damaged state, with what can be gone back to.
+async fn with_way_out(store: &dyn Store, keys: &Keys, key: String, reason: String) -> StateError {
+    match survey::look(store, keys, Ok(None)).await {
+        Ok(survey) => StateError::Damaged { key, reason: format!("{reason}. {}", survey.way_out()) },
+        Err(_) => StateError::Damaged { key, reason },
+    }
+}
+
+async fn load_still(store: &dyn Store, keys: &Keys) -> Result<Option<Loaded>, StateError> {
     let mut looks = 1;
     loop {
         match look(store, keys).await? {
@@ -135,7 +148,7 @@ async fn look(store: &dyn Store, keys: &Keys) -> Result<Look, StateError> {
     for (number, stored) in fetch(store, keys, &numbers.newer).await? {
         let key = keys.segment(number);
         let Some(stored) = stored else {
-            return Ok(Look::Moving(StateError::damaged(&key, "it has vanished", GAP_WAY_OUT)));
+            return Ok(Look::Moving(StateError::damaged(&key, "it has vanished")));
         };
         replay_segment(&mut current, number, &key, &stored.bytes)?;
     }
@@ -148,7 +161,7 @@ async fn look(store: &dyn Store, keys: &Keys) -> Result<Look, StateError> {
 
 fn no_file(keys: &Keys) -> StateError {
     let reason = "it is missing, but its journal is there";
-    StateError::damaged(&keys.state, reason, "Put back a copy of it, or the newest of its previous versions (.backup-N)")
+    StateError::damaged(&keys.state, reason)
 }
 
 /// The segments that a store has.
@@ -164,7 +177,7 @@ async fn segment_numbers(store: &dyn Store, keys: &Keys, folded: u64) -> Result<
         match keys.segment_number(&key) {
             Some(number) if number <= folded => numbers.leftover.push(key),
             Some(number) => numbers.newer.push(number),
-            None => return Err(StateError::damaged(&key, "it is no segment of a journal", "Move it out of this folder")),
+            None => return Err(StateError::damaged(&key, "it is no segment of a journal. Move it out of this folder")),
         }
     }
     // Twelve digits sort as text, more do not.
@@ -172,7 +185,7 @@ async fn segment_numbers(store: &dyn Store, keys: &Keys, folded: u64) -> Result<
     let missing = (folded + 1..).zip(&numbers.newer).find(|(expected, found)| expected != *found);
     numbers.gap = missing.map(|(expected, found)| {
         let reason = format!("it is missing, but segment {found} is there");
-        StateError::damaged(&keys.segment(expected), reason, GAP_WAY_OUT)
+        StateError::damaged(&keys.segment(expected), reason)
     });
     Ok(numbers)
 }
@@ -187,7 +200,7 @@ async fn fetch(store: &dyn Store, keys: &Keys, numbers: &[u64]) -> Result<Vec<(u
 
 fn replay_segment(state: &mut StateFile, number: u64, key: &str, bytes: &[u8]) -> Result<(), StateError> {
     let segment = migrate::segment(key, bytes)?;
-    let damaged = |reason: String| StateError::damaged(key, reason, GAP_WAY_OUT);
+    let damaged = |reason: String| StateError::damaged(key, reason);
     if segment.lineage != state.lineage {
         return Err(damaged(format!("it belongs to lineage {}, the state has {}", segment.lineage, state.lineage)));
     }

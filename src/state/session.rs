@@ -3,10 +3,10 @@
 use super::clock::{self, Clock};
 use super::error::StateError;
 use super::file::{InstanceKey, StateFile};
-use super::journal::Journal;
+use super::journal::{Entry, Journal};
 use super::keys::Keys;
 pub use super::lock::{Holder, Holding};
-use super::replay::{Loaded, load};
+use super::replay::{Loaded, apply, load};
 use super::store::Store;
 use super::writer::{Request, Writer};
 use std::sync::Arc;
@@ -60,6 +60,23 @@ impl Session {
     /// The state as it is now, entries included.
     pub fn state(&self) -> StateFile {
         self.journal.snapshot()
+    }
+
+    /// Makes the state another one, as a new version; the one before is kept. For what people do to a state by hand. Errors:
+    /// those of writing; the state is then as it was.
+    pub async fn replace(&self, content: StateFile) -> Result<StateFile, StateError> {
+        let closed = || StateError::Closed { instance: self.journal.view(|state| state.instance.to_string()) };
+        let (reply, answer) = oneshot::channel();
+        self.requests.send(Request::Replace { content: Box::new(content), reply }).map_err(|_| closed())?;
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// Takes entries that an earlier run could not write, and printed instead. Those that are in the state already change
+    /// nothing.
+    pub async fn take_back(&self, entries: Vec<Entry>) -> Result<StateFile, StateError> {
+        let mut state = self.state();
+        entries.iter().for_each(|entry| apply(&mut state, entry));
+        self.replace(state).await
     }
 
     /// Folds the journal into the file and releases the lock. On an error the journal stays as it is, for the next

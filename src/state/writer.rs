@@ -31,6 +31,8 @@ type Written = Result<Option<Permit>, StateError>;
 pub(super) enum Request {
     /// Write an entry.
     Write { draft: Draft, reply: oneshot::Sender<Written> },
+    /// Make the state another one, as a new version of the file.
+    Replace { content: Box<StateFile>, reply: oneshot::Sender<Result<StateFile, StateError>> },
     /// Fold, release the lock, end.
     Close { reply: oneshot::Sender<Result<StateFile, StateError>> },
     /// Release the lock and end, without folding.
@@ -60,6 +62,8 @@ pub(super) struct Writer {
     /// The state after every durable entry.
     state: watch::Sender<Arc<StateFile>>,
     doubt: Option<Doubt>,
+    /// Entries of calls that were made, whose write failed. They are part of every later attempt.
+    unsaved: Vec<Entry>,
     /// Why nothing is begun any more.
     broken: Option<Broken>,
 }
@@ -77,7 +81,7 @@ impl Writer {
     pub(super) fn new(store: Arc<dyn Store>, keys: Keys, lock: Box<dyn Lock>, clock: Clock, loaded: Loaded) -> Self {
         let Loaded { stored, base, current, leftover } = loaded;
         let (state, _) = watch::channel(Arc::new(current));
-        Self { store, keys, lock, clock, stored, base, leftover, state, doubt: None, broken: None }
+        Self { store, keys, lock, clock, stored, base, leftover, state, doubt: None, unsaved: Vec::new(), broken: None }
     }
 
     /// The state after every durable entry.
@@ -93,7 +97,7 @@ impl Writer {
     pub(super) async fn run(mut self, mut requests: mpsc::UnboundedReceiver<Request>) {
         while let Some(first) = requests.recv().await {
             let settled = self.settle().await;
-            let mut batch = Batch::new(&self.current());
+            let mut batch = Batch::new(&self.current(), &self.unsaved);
             let mut last = self.take(&mut batch, first);
             // Whatever came while the write before was under way shares this one, and so does what comes while it lingers.
             let (linger, since) = (self.store.linger(), Instant::now());
@@ -112,6 +116,9 @@ impl Writer {
             match last {
                 None => {}
                 Some(Last::Abandon) => break,
+                Some(Last::Replace(content, reply)) => {
+                    let _ = reply.send(self.replace(*content).await);
+                }
                 Some(Last::Close(reply)) => {
                     let _ = reply.send(self.close().await);
                     return;
@@ -128,6 +135,7 @@ impl Writer {
         match (request, &self.broken) {
             (Request::Abandon, _) => return Some(Last::Abandon),
             (Request::Close { reply }, _) => return Some(Last::Close(reply)),
+            (Request::Replace { content, reply }, _) => return Some(Last::Replace(content, reply)),
             // Whoever asked is gone, so the call will not be made.
             (Request::Write { draft: Draft::Begin(_), reply }, _) if reply.is_closed() => {}
             (Request::Write { draft: Draft::Begin(_), reply }, Some(reason)) => {
@@ -141,11 +149,13 @@ impl Writer {
     /// Writes a batch as one segment and answers everybody who waits for it.
     async fn write(&mut self, batch: Batch, settled: Result<(), StateError>) {
         let Batch { entries, after, waiting } = batch;
+        let kept: Vec<Entry> = entries.iter().filter(|entry| !matches!(entry, Entry::Begin(_))).cloned().collect();
         let written = match settled {
             Ok(()) if entries.is_empty() => Ok(()),
             Ok(()) => self.commit(entries, after).await,
             Err(error) => Err(error),
         };
+        self.unsaved = if written.is_ok() { Vec::new() } else { kept };
         let broken = written.err().map(Broken::of);
         for (permit, reply) in waiting {
             let answer = broken.as_ref().map_or(Ok(permit), |reason| Err(self.unwritten(reason)));
@@ -211,6 +221,7 @@ impl Writer {
             Some(found) if found.bytes != doubt.bytes => return Err(StateError::Conflict { key: doubt.key.clone() }),
             Some(_) => {
                 self.state.send_replace(Arc::new(doubt.after.clone()));
+                self.unsaved.clear();
             }
             None => {}
         }
@@ -225,13 +236,37 @@ impl Writer {
         });
         let state = StateFile::clone(&self.current());
         let released = self.lock.release().await;
-        folded.and(released).map(|()| state)
+        let closed = folded.and(released).map(|()| state);
+        closed.map_err(|error| unsaved(error, &self.unsaved))
     }
 
     async fn finish(&mut self) -> Result<(), StateError> {
         self.verify().await?;
         self.settle().await?;
+        if let (false, Some(broken)) = (self.unsaved.is_empty(), &self.broken) {
+            return Err(self.unwritten(broken));
+        }
         self.fold().await
+    }
+
+    /// Makes the state another one. The one before is kept.
+    async fn replace(&mut self, content: StateFile) -> Result<StateFile, StateError> {
+        self.finish().await?;
+        let current = self.current();
+        let after = StateFile {
+            folded_segment: content.folded_segment.max(current.folded_segment),
+            last_entry: content.last_entry.max(current.last_entry),
+            serial: content.serial.max(current.serial),
+            ..content
+        };
+        self.state.send_replace(Arc::new(after));
+        match self.write_file().await {
+            Ok(()) => Ok(StateFile::clone(&self.current())),
+            Err(error) => {
+                self.state.send_replace(current);
+                Err(error)
+            }
+        }
     }
 
     /// Folds the journal into the file, then removes what is folded. A crash in between is harmless: replay skips
@@ -303,8 +338,16 @@ impl Broken {
     }
 }
 
-/// What ends the writer.
+/// An error at the end, with the entries that are nowhere else.
+fn unsaved(error: StateError, entries: &[Entry]) -> StateError {
+    // What was made from JSON, and is written as JSON all the time, can be written.
+    let entries: Vec<String> = entries.iter().filter_map(|entry| serde_json::to_string(entry).ok()).collect();
+    if entries.is_empty() { error } else { StateError::Unsaved { source: Box::new(error), entries } }
+}
+
+/// What ends the writer, or has to be done alone.
 enum Last {
+    Replace(Box<StateFile>, oneshot::Sender<Result<StateFile, StateError>>),
     Abandon,
     Close(oneshot::Sender<Result<StateFile, StateError>>),
 }
@@ -318,8 +361,11 @@ struct Batch {
 }
 
 impl Batch {
-    fn new(state: &StateFile) -> Self {
-        Self { entries: Vec::new(), after: state.clone(), waiting: Vec::new() }
+    /// Begins with what could not be written before.
+    fn new(state: &StateFile, unsaved: &[Entry]) -> Self {
+        let mut after = state.clone();
+        unsaved.iter().for_each(|entry| apply(&mut after, entry));
+        Self { entries: unsaved.to_vec(), after, waiting: Vec::new() }
     }
 
     /// How long it may wait for more to share its write.

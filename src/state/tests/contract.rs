@@ -169,7 +169,11 @@ async fn whoever_loses_the_lock_stops_before_the_next_call() {
         assert!(text.contains("EksCluster/workload-cluster1") && text.contains("process 7 of ann on desktop"), "{text}");
         let error = journal.end(under_way.entry(), Outcome::Succeeded, Some(record("vpc", 0))).await.unwrap_err();
         assert!(matches!(error, StateError::LockLost { .. }), "{error}");
-        assert!(matches!(first.close().await.unwrap_err(), StateError::LockLost { .. }));
+        let StateError::Unsaved { source, entries } = first.close().await.unwrap_err() else { panic!("the end entry is lost") };
+        assert!(
+            matches!(*source, StateError::LockLost { .. }) && entries.len() == 1 && entries[0].contains("\"end\""),
+            "{entries:?}"
+        );
 
         // The second has everything, and keeps its lock.
         assert_eq!(second.state().open.len(), 1);
