@@ -6,7 +6,7 @@ mod state;
 
 pub use access::{Completion, Kubeconfig, Man, Token};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-pub use state::{State, Unlock};
+pub use state::{Doctor, History, List, Mv, Pull, Push, Rm, Show, State, Unlock};
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -80,7 +80,7 @@ impl Command {
             Self::Graph(_) => "graph",
             Self::Kubeconfig(_) => "kubeconfig",
             Self::Token(_) => "token",
-            Self::State(State::Unlock(_)) => "state unlock",
+            Self::State(command) => command.name(),
             Self::Config(Config::Show) => "config show",
             Self::Completion(_) => "completion",
             Self::Man(_) => "man",

@@ -239,6 +239,11 @@ impl StateFile {
             && self.durations == other.durations
     }
 
+    /// Whether nothing was ever recorded. A file is made with the first lock, before anything is known of what will be done.
+    pub fn is_blank(&self) -> bool {
+        self.definitions.is_none() && self.last_entry == 0 && self.resources.is_empty() && self.open.is_empty()
+    }
+
     /// The open begin entries of an identity.
     pub fn open_entries<'a>(&'a self, identity: &'a Identity) -> impl Iterator<Item = &'a Begin> {
         self.open.iter().filter(move |begin| &begin.identity == identity)

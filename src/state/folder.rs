@@ -194,6 +194,15 @@ impl Store for FolderStore {
         self.work(move |store| lock::break_it(&store.lock_path(&key)?, &seen))
     }
 
+    fn untidy(&self) -> BoxFuture<'_, Result<Vec<String>, StateError>> {
+        self.work(|store| {
+            let mut found = Vec::new();
+            untidy(&store.root, 0, &mut found)?;
+            found.sort_unstable();
+            Ok(found)
+        })
+    }
+
     fn name(&self) -> String {
         self.root.display().to_string()
     }
@@ -262,5 +271,41 @@ fn sweep(folder: &Path) {
         if unfinished && age.is_some_and(|age| age > ABANDONED) {
             let _ = fs::remove_file(entry.path());
         }
+    }
+}
+
+/// Collects what is untidy in a folder and those below it.
+fn untidy(folder: &Path, depth: usize, found: &mut Vec<String>) -> Result<(), StateError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed("read", folder)(error)),
+    };
+    for entry in entries.flatten() {
+        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+        let Ok(about) = entry.metadata() else { continue };
+        if name.starts_with(UNFINISHED) {
+            found.push(format!("{} is an unfinished write of a run that was killed, or of one that goes on", path.display()));
+        } else if about.is_dir() && depth < DEPTH && !name.starts_with('.') {
+            untidy(&path, depth + 1, found)?;
+        }
+        if let Some(mode) = wider(&about).filter(|_| depth > 0) {
+            found.push(format!("{} can be reached by others: its mode is {mode:03o}", path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// The mode of what others than its owner can reach. Locks and states are made for their owner alone.
+fn wider(about: &fs::Metadata) -> Option<u32> {
+    #[cfg(unix)]
+    {
+        let mode = std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o777;
+        (mode & 0o077 != 0).then_some(mode)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = about;
+        None
     }
 }

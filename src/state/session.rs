@@ -124,6 +124,25 @@ pub async fn read_each(store: &dyn Store) -> Result<Vec<(String, Result<StateFil
     Ok(states)
 }
 
+/// The state of a key, journal replayed in memory. `None` if there is none.
+pub async fn read_key(store: &dyn Store, key: &str) -> Result<Option<StateFile>, StateError> {
+    let Some(keys) = Keys::of(key) else { return Ok(None) };
+    read_one(store, &keys, None).await
+}
+
+/// A state as the bytes of a file, whole and with its checksum.
+pub fn export(state: &StateFile) -> Result<Vec<u8>, StateError> {
+    super::migrate::encode_file(&state.instance.store_key(), state)
+}
+
+/// A state from the bytes of a file that somebody may have edited. Errors: [`StateError::Damaged`], with `name` as key,
+/// [`StateError::NewerVersion`], and [`StateError::BadKey`] for an instance that can have no state.
+pub fn import(name: &str, bytes: &[u8]) -> Result<StateFile, StateError> {
+    let state = super::migrate::edited_file(name, bytes)?;
+    keys_of(&state.instance)?;
+    Ok(state)
+}
+
 async fn read_one(store: &dyn Store, keys: &Keys, instance: Option<&InstanceKey>) -> Result<Option<StateFile>, StateError> {
     let Some(loaded) = load(store, keys).await? else { return Ok(None) };
     check_instance(keys, &loaded.base, instance)?;

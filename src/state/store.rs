@@ -73,6 +73,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         Box::pin(std::future::ready(Ok(false)))
     }
 
+    /// What is not as it should be in the place itself: unfinished writes, files that others may read. For people to read;
+    /// stores that have no such things say nothing.
+    fn untidy(&self) -> BoxFuture<'_, Result<Vec<String>, StateError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
     /// How long entries may wait for others to share their write. Nothing where writes are cheap.
     fn linger(&self) -> Linger {
         Linger::default()

@@ -1,5 +1,6 @@
 //! `fleetctl state unlock`.
 
+use super::select;
 use crate::cli::arguments::Unlock;
 use crate::cli::confirm::Questions;
 use crate::cli::context::Context;
@@ -7,10 +8,8 @@ use crate::cli::error::CliError;
 use crate::cli::json::Versioned;
 use crate::cli::launch::{self, check_endpoints};
 use crate::cli::style::clean;
-use crate::cli::targets::{is_key_of, unknown};
 use crate::state::error::StateError;
 use crate::state::lock::{Holding, Life, Seen, ago};
-use crate::state::session::keys;
 use crate::state::store::Store;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -39,7 +38,7 @@ struct Unlocked {
 pub(super) async fn run(context: &Context, arguments: &Unlock) -> Result<u8, CliError> {
     check_endpoints(&context.environment)?;
     let store = launch::store(context);
-    let key = key(&*store, arguments).await?;
+    let key = select::key(&*store, &arguments.name, arguments.namespace.as_deref()).await?;
     let seen = store.look_at_lock(&key).await?;
     let unlocked = match &seen {
         Some(seen) if seen.life != Life::Dead => taken_away(context, arguments, &*store, &key, seen).await?,
@@ -115,44 +114,10 @@ fn describe(seen: &Seen, now: DateTime<Utc>) -> String {
     }
 }
 
-/// The key of the instance. With a namespace nothing need be recorded of it yet: a lock is older than its state.
-async fn key(store: &dyn Store, arguments: &Unlock) -> Result<String, CliError> {
-    let name = &arguments.name;
-    let form = || CliError::Usage(format!("`{name}` names no instance: write KIND/NAME, like EksCluster/workload-cluster1"));
-    let (kind, rest) = name.split_once('/').ok_or_else(form)?;
-    if kind.is_empty() || rest.is_empty() || rest.contains('/') {
-        return Err(form());
-    }
-    if let Some(namespace) = &arguments.namespace {
-        return Ok(format!("{namespace}/{kind}.{rest}.json"));
-    }
-    let keys = keys(store).await?;
-    let found: Vec<&String> = keys.iter().filter(|key| is_key_of(key, name)).collect();
-    match found.as_slice() {
-        [key] => Ok((*key).clone()),
-        [] => {
-            let recorded: Vec<(&str, &str)> = keys.iter().filter_map(|key| parts(key)).collect();
-            let hint = "where a lock is all there is, name its namespace with -n";
-            Err(CliError::Usage(format!("{}; {hint}", unknown(name, &recorded, &store.name()))))
-        }
-        _ => {
-            let namespaces: Vec<&str> = found.iter().filter_map(|key| Some(key.split_once('/')?.0)).collect();
-            Err(CliError::Usage(format!("{name} is in several namespaces: choose with -n {}", namespaces.join(" or -n "))))
-        }
-    }
-}
-
-/// Kind and name in a key.
-fn parts(key: &str) -> Option<(&str, &str)> {
-    key.split_once('/')?.1.strip_suffix(".json")?.split_once('.')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::folder::FolderStore;
     use crate::state::lock::Holder;
-    use crate::state::session;
 
     fn holding(host: &str, pid: u32) -> Holding {
         Holding::from_now(&Holder { pid, host: host.into(), user: "ann".into(), command: "fleetctl apply".into() })
@@ -172,34 +137,5 @@ mod tests {
         // A holder in a folder whose process is on this host is not unlocked at all.
         assert!(is_here(&Seen::of(Some(holding("here", me)), Life::Alive), "here"));
         assert!(!is_here(&Seen::of(Some(holding("there", me)), Life::Alive), "here"));
-    }
-
-    #[tokio::test]
-    async fn an_instance_is_found_by_its_namespace_or_by_what_is_recorded() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = FolderStore::new(folder.path());
-        for key in ["argocd/EksCluster.one.json", "other/EksCluster.one.json", "argocd/EksCluster.two.json"] {
-            store.put_if_absent(key, b"{}").await.unwrap();
-        }
-        assert_eq!(session::keys(&store).await.unwrap().len(), 3);
-        let mut lines = Vec::new();
-        for (name, namespace) in [
-            ("EksCluster/two", None),
-            ("EksCluster/one", None),
-            ("EksCluster/tow", None),
-            ("EksCluster/new", Some("argocd")),
-            ("two", None),
-        ] {
-            let arguments = Unlock { name: name.into(), namespace: namespace.map(Into::into), confirm: None };
-            lines.push(key(&store, &arguments).await.unwrap_or_else(|error| error.to_string()));
-        }
-        let lines = lines.join("\n").replace(&store.name(), "STORE");
-        insta::assert_snapshot!(lines, @"
-        argocd/EksCluster.two.json
-        EksCluster/one is in several namespaces: choose with -n argocd or -n other
-        nothing is recorded of EksCluster/tow in STORE; did you mean `EksCluster/two`?; where a lock is all there is, name its namespace with -n
-        argocd/EksCluster.new.json
-        `two` names no instance: write KIND/NAME, like EksCluster/workload-cluster1
-        ");
     }
 }

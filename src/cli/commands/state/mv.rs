@@ -1,0 +1,165 @@
+//! `fleetctl state mv`.
+
+use super::{Changed, print, select, store};
+use crate::cli::arguments::Mv;
+use crate::cli::confirm::Questions;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::style::plural;
+use crate::graph::identity::{Address, Identity};
+use crate::state::file::{InstanceKey, StateFile};
+use crate::state::lock::Holder;
+use crate::state::session::{Session, read};
+use crate::state::store::Store;
+use std::sync::Arc;
+
+/// Renames a resource or an instance.
+pub(super) async fn run(context: &Context, arguments: &Mv) -> Result<u8, CliError> {
+    let store = store(context)?;
+    let holder = context.environment.holder(&context.command_line.to_string());
+    let parts = |text: &str| text.split('/').count();
+    match (parts(&arguments.source), parts(&arguments.destination)) {
+        (2, 2) => instance(context, arguments, store, &holder).await,
+        (source, destination) if source > 2 && destination > 2 => resource(context, arguments, store, holder).await,
+        _ => Err(CliError::Usage(format!(
+            "`{}` and `{}` are not of one sort: name two instances (KIND/NAME), or two addresses of one instance",
+            arguments.source, arguments.destination
+        ))),
+    }
+}
+
+/// Renames a resource within its instance.
+async fn resource(context: &Context, arguments: &Mv, store: Arc<dyn Store>, holder: Holder) -> Result<u8, CliError> {
+    if arguments.to_namespace.is_some() {
+        return Err(CliError::Usage("--to-namespace is for instances: a resource stays where it is".to_owned()));
+    }
+    let name = instance_of(&arguments.source);
+    if instance_of(&arguments.destination) != name {
+        return Err(CliError::Usage(format!(
+            "{} is a resource of another instance than {}: that is not carried out; `state rm` here and `import` there does it",
+            arguments.destination, arguments.source
+        )));
+    }
+    let state = select::state(&*store, &name, arguments.namespace.as_deref()).await?;
+    renamed(&state, arguments)?;
+    let question = format!("{} becomes {}. Nothing changes on AWS.", arguments.source, arguments.destination);
+    Questions::new(context, "state mv").whether(&question).await?;
+    let session = Session::open(store, state.instance.clone(), holder).await?;
+    let after = session.replace(renamed(&session.state(), arguments)?).await?;
+    session.close().await?;
+    let text = format!("{} is {} now; serial {}. {TAGS}", arguments.source, arguments.destination, after.serial);
+    let changed = vec![arguments.destination.clone()];
+    print(context, Changed { key: after.instance.store_key(), serial: after.serial, changed }, &text);
+    Ok(0)
+}
+
+const TAGS: &str = "The next apply puts the new name into the tags on AWS.";
+
+/// The first two parts of an address: KIND/NAME.
+fn instance_of(address: &str) -> String {
+    address.split('/').take(2).collect::<Vec<_>>().join("/")
+}
+
+/// A state with one resource renamed.
+fn renamed(state: &StateFile, arguments: &Mv) -> Result<StateFile, CliError> {
+    let record = select::record(state, &arguments.source)?;
+    check_closed(state)?;
+    let from = record.identity.clone();
+    let to = Identity { name: arguments.metadata_name.clone().unwrap_or_else(|| from.name.clone()), ..from.clone() };
+    let is_taken = |other: &&crate::state::file::Record| {
+        other.identity != from && (other.address.as_str() == arguments.destination || other.identity == to)
+    };
+    if let Some(other) = state.resources.iter().find(is_taken) {
+        return Err(CliError::Usage(format!("{} is there already: {} {}", arguments.destination, other.identity.kind, other.id)));
+    }
+    let mut after = state.clone();
+    for record in &mut after.resources {
+        if record.identity == from {
+            record.identity = to.clone();
+            record.address = Address(arguments.destination.clone());
+        }
+        record.dependencies.iter_mut().filter(|dependency| **dependency == from).for_each(|dependency| *dependency = to.clone());
+    }
+    Ok(after)
+}
+
+/// Refuses while what came of a call is not known: it is looked for by the name that it was made with.
+fn check_closed(state: &StateFile) -> Result<(), CliError> {
+    let Some(begin) = state.open.first() else { return Ok(()) };
+    let (operation, address) = (&begin.operation, &begin.address);
+    Err(CliError::Usage(format!("what came of {operation} for {address} is not known yet: let apply or destroy find out first")))
+}
+
+/// Renames an instance: its state goes to another key.
+async fn instance(context: &Context, arguments: &Mv, store: Arc<dyn Store>, holder: &Holder) -> Result<u8, CliError> {
+    if arguments.metadata_name.is_some() {
+        return Err(CliError::Usage("--metadata-name is for resources".to_owned()));
+    }
+    let state = select::state(&*store, &arguments.source, arguments.namespace.as_deref()).await?;
+    let to = destination(&state.instance, arguments)?;
+    check_free(&*store, &to).await?;
+    check_closed(&state)?;
+    let resources = plural(state.resources.len(), "resource");
+    let question = format!("{} with {resources} becomes {to}. Nothing changes on AWS.", state.instance);
+    Questions::new(context, "state mv").whether(&question).await?;
+    // Both are locked before anything is written.
+    let old = Session::open(store.clone(), state.instance.clone(), holder.clone()).await?;
+    let new = Session::open(store.clone(), to.clone(), holder.clone()).await?;
+    let state = old.state();
+    check_closed(&state)?;
+    if !new.state().is_blank() {
+        return Err(taken(&to));
+    }
+    // First there, then away: killed in between, both have it, and `state doctor` and apply say so.
+    let after = new.replace(moved(&state, &to)).await?;
+    old.replace(StateFile { resources: Vec::new(), definitions: None, ..state.clone() }).await?;
+    new.close().await?;
+    old.close().await?;
+    let text = format!("{} is {to} now, with {resources}. {TAGS}", state.instance);
+    let changed = after.resources.iter().map(|record| record.address.to_string()).collect();
+    print(context, Changed { key: to.store_key(), serial: after.serial, changed }, &text);
+    Ok(0)
+}
+
+fn destination(from: &InstanceKey, arguments: &Mv) -> Result<InstanceKey, CliError> {
+    let (kind, name) = arguments.destination.split_once('/').unwrap_or_default();
+    if !kind.eq_ignore_ascii_case(&from.kind) {
+        return Err(CliError::Usage(format!("{} is a {}: it does not become a {kind}", arguments.source, from.kind)));
+    }
+    let namespace = arguments.to_namespace.clone().unwrap_or_else(|| from.namespace.clone());
+    let to = InstanceKey { name: name.to_owned(), namespace, ..from.clone() };
+    if to == *from {
+        return Err(CliError::Usage(format!("{} has that name already", arguments.source)));
+    }
+    Ok(to)
+}
+
+async fn check_free(store: &dyn Store, to: &InstanceKey) -> Result<(), CliError> {
+    match read(store, to).await? {
+        Some(state) if !state.is_blank() && !state.resources.is_empty() => Err(taken(to)),
+        _ => Ok(()),
+    }
+}
+
+fn taken(to: &InstanceKey) -> CliError {
+    CliError::Usage(format!("{to} has a state already: nothing was changed"))
+}
+
+/// A state under another name. Objects whose namespace was that of the instance go along.
+fn moved(state: &StateFile, to: &InstanceKey) -> StateFile {
+    let from = &state.instance;
+    let (old_root, new_root) = (format!("{}/{}", from.kind, from.name), format!("{}/{}", to.kind, to.name));
+    let identity = |old: &Identity| {
+        let namespace = if old.namespace == from.namespace { to.namespace.clone() } else { old.namespace.clone() };
+        Identity { namespace, ..old.clone() }
+    };
+    let mut after = StateFile { instance: to.clone(), ..state.clone() };
+    for record in &mut after.resources {
+        record.identity = identity(&record.identity);
+        record.dependencies = record.dependencies.iter().map(identity).collect();
+        if let Some(rest) = record.address.as_str().strip_prefix(&old_root) {
+            record.address = Address(format!("{new_root}{rest}"));
+        }
+    }
+    after
+}

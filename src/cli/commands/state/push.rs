@@ -1,0 +1,162 @@
+//! `fleetctl state push`.
+
+use super::{Changed, print, select, store};
+use crate::cli::arguments::Push;
+use crate::cli::blocking::blocking;
+use crate::cli::confirm::Questions;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::load::read_text;
+use crate::cli::style::plural;
+use crate::graph::diagnostic::Diagnostic;
+use crate::state::error::StateError;
+use crate::state::file::{InstanceKey, StateFile};
+use crate::state::journal::Entry;
+use crate::state::lock::Holder;
+use crate::state::session::{Session, import};
+use crate::state::store::Store;
+use crate::state::survey::{restore, survey};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Puts a state, or entries, into the store.
+pub(super) async fn run(context: &Context, arguments: &Push) -> Result<u8, CliError> {
+    let store = store(context)?;
+    let holder = context.environment.holder(&context.command_line.to_string());
+    match (&arguments.file, &arguments.entries) {
+        (Some(file), _) => push_state(context, arguments, store, holder, file).await,
+        (None, Some(file)) => push_entries(context, arguments, store, holder, file).await,
+        (None, None) => Err(CliError::Usage("name a FILE with a state, or --entries FILE".to_owned())),
+    }
+}
+
+async fn push_state(
+    context: &Context,
+    arguments: &Push,
+    store: Arc<dyn Store>,
+    holder: Holder,
+    file: &Path,
+) -> Result<u8, CliError> {
+    let path = file.to_owned();
+    let text = blocking(move || read_text(&path)).await.map_err(|problem| CliError::Documents(vec![problem]))?;
+    let pushed = import(&file.display().to_string(), text.as_bytes())
+        .map_err(|error| CliError::Documents(vec![Diagnostic::error("no-state", format!("{error}; nothing was changed"))]))?;
+    let key = pushed.instance.store_key();
+    let there = survey(&*store, &key).await?;
+    let is_damaged = there.state.is_err();
+    let newest = there.newest_whole().map(|(_, state)| state.clone());
+    let known = match there.state {
+        Ok(state) => state,
+        Err(error @ (StateError::NewerVersion { .. } | StateError::OtherInstance { .. })) => return Err(error.into()),
+        Err(_) => newest,
+    };
+    let known = known.as_ref().filter(|state| !state.is_blank());
+    check(&pushed, known, is_damaged, arguments)?;
+    let questions = Questions::new(context, "state push");
+    let resources = plural(pushed.resources.len(), "resource");
+    let over = match known {
+        Some(known) => format!("serial {} with {}", known.serial, plural(known.resources.len(), "resource")),
+        None => "nothing".to_owned(),
+    };
+    questions.whether(&format!("{key}: {over} is replaced by {resources}. Nothing changes on AWS.")).await?;
+    let after = if is_damaged {
+        restore(store, &key, &holder, Some(pushed)).await?.state
+    } else {
+        let session = Session::open(store, pushed.instance.clone(), holder).await?;
+        let now = session.state();
+        check(&pushed, Some(&now).filter(|state| !state.is_blank()), false, arguments)?;
+        let after = session.replace(pushed).await?;
+        session.close().await?;
+        after
+    };
+    print_result(context, &after, Vec::new(), &resources);
+    Ok(0)
+}
+
+/// Refuses what is not the next version of what is there.
+fn check(pushed: &StateFile, known: Option<&StateFile>, is_damaged: bool, arguments: &Push) -> Result<(), CliError> {
+    let name = name_of(&pushed.instance);
+    if arguments.force.as_deref() == Some(name.as_str()) {
+        return Ok(());
+    }
+    let Some(known) = known else { return Ok(()) };
+    let refuse = |why: String| Err(CliError::Usage(format!("{why}; to put it there all the same: --force {name}")));
+    if pushed.lineage != known.lineage {
+        return refuse(format!("the state has lineage {}, the one that is there {}", pushed.lineage, known.lineage));
+    }
+    let version = |state: &StateFile| (state.serial, state.folded_segment);
+    if version(pushed) < version(known) && !is_damaged {
+        return refuse(format!("the state has serial {}, the one that is there is newer: {}", pushed.serial, known.serial));
+    }
+    if let Some(begin) = known.open.iter().find(|begin| !pushed.open.contains(begin)) {
+        return refuse(format!("what came of {} for {} is not known yet: apply finds out", begin.operation, begin.address));
+    }
+    Ok(())
+}
+
+async fn push_entries(
+    context: &Context,
+    arguments: &Push,
+    store: Arc<dyn Store>,
+    holder: Holder,
+    file: &Path,
+) -> Result<u8, CliError> {
+    let path = file.to_owned();
+    let text = blocking(move || read_lines(&path)).await?;
+    let entries = entries(&file.display().to_string(), &text)?;
+    let name = arguments.to.as_deref().unwrap_or_default();
+    let state = select::state(&*store, name, arguments.namespace.as_deref()).await?;
+    let changed: Vec<String> = entries.iter().filter_map(address).collect();
+    let count = plural(entries.len(), "entry");
+    Questions::new(context, "state push")
+        .whether(&format!("Add {} to {}?", count.replace("entrys", "entries"), state.instance))
+        .await?;
+    let session = Session::open(store, state.instance.clone(), holder).await?;
+    let after = session.take_back(entries).await?;
+    session.close().await?;
+    let resources = plural(changed.len(), "resource");
+    print_result(context, &after, changed, &resources);
+    Ok(0)
+}
+
+/// What a file or standard input holds.
+fn read_lines(path: &Path) -> Result<String, CliError> {
+    if path.as_os_str() != "-" {
+        return read_text(path).map_err(|problem| CliError::Documents(vec![problem]));
+    }
+    std::io::read_to_string(std::io::stdin()).map_err(|error| CliError::Usage(format!("standard input cannot be read: {error}")))
+}
+
+/// The entries among the lines of what a run printed; other lines, which people read, are passed over.
+fn entries(name: &str, text: &str) -> Result<Vec<Entry>, CliError> {
+    let lines: Vec<(usize, &str)> =
+        text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("{\"type\":")).collect();
+    if lines.is_empty() {
+        let message = format!("{name} holds no entries of a journal: lines that begin with {{\"type\":");
+        return Err(CliError::Documents(vec![Diagnostic::error("no-entries", message)]));
+    }
+    let parse = |(number, line): (usize, &str)| {
+        serde_json::from_str::<Entry>(line.trim()).map_err(|error| {
+            let message = format!("{name}:{}: it is no entry of a journal: {error}; nothing was changed", number + 1);
+            CliError::Documents(vec![Diagnostic::error("no-entries", message)])
+        })
+    };
+    lines.into_iter().map(parse).collect()
+}
+
+/// The address that an entry is about, where it holds a record.
+fn address(entry: &Entry) -> Option<String> {
+    match entry {
+        Entry::End { record: Some(record), .. } | Entry::Put { record } => Some(record.address.to_string()),
+        _ => None,
+    }
+}
+
+fn name_of(instance: &InstanceKey) -> String {
+    format!("{}/{}", instance.kind, instance.name)
+}
+
+fn print_result(context: &Context, after: &StateFile, changed: Vec<String>, resources: &str) {
+    let text = format!("{}: {resources} put in place; serial {}.", after.instance, after.serial);
+    print(context, Changed { key: after.instance.store_key(), serial: after.serial, changed }, &text);
+}
