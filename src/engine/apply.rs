@@ -11,6 +11,7 @@ use super::finding::Finding;
 use super::look::Patience;
 use super::outcome::Stopwatch;
 use super::outlook::Outlook;
+use super::ownership;
 use super::plan::{Action, Change, Header, Plan, Target};
 use super::planner::{self, Orphan, PlaceFacts, PlanInput, Planned, Seen};
 use super::refresh::{Reading, Unanswered, Wanted, look_again, refresh, refresh_orphans};
@@ -354,6 +355,7 @@ impl Site {
             open_calls: state.map(|state| open_calls(&state.open)).unwrap_or_default(),
         };
         let mut planned = planner::plan(input);
+        self.refuse_what_others_own(work, state, &mut planned).await?;
         let is_unread =
             |one: &&Wanted| one.unreachable.is_none() && seen.get(&one.index).is_some_and(|seen| seen.unreachable.is_some());
         let unread: Vec<&Address> = wanted.iter().filter(is_unread).map(|one| &one.item.subject.address).collect();
@@ -371,6 +373,23 @@ impl Site {
             }
         }
         Ok(Sighting { planned, seen, items, doomed, has_argocd: self.has_argocd() })
+    }
+
+    /// Refuses what another state of the store has recorded. The others are read only if there is something to take on.
+    async fn refuse_what_others_own(
+        &self,
+        work: &Work,
+        state: Option<&StateFile>,
+        planned: &mut Planned,
+    ) -> Result<(), EngineError> {
+        if !ownership::takes_on(&planned.plan) {
+            return Ok(());
+        }
+        // One that cannot be read says so wherever it is used.
+        let states = session::read_each(self.engine.store.as_ref()).await?.into_iter().filter_map(|(_, state)| state.ok());
+        let states: Vec<StateFile> = states.collect();
+        ownership::refuse(planned, work, state, &ownership::Recorded::of_others(&states, &work.key()));
+        Ok(())
     }
 
     /// What is true of every account and region in which a subnet is to be made.

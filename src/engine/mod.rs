@@ -21,6 +21,7 @@ mod look;
 mod object;
 pub mod outcome;
 mod outlook;
+mod ownership;
 mod pace;
 mod place;
 pub mod plan;

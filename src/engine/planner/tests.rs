@@ -467,7 +467,8 @@ fn what_would_become_another_object_is_refused() {
     scene.seen("vpc").observed = None;
     let change = scene.change("vpc");
     assert!(change.starts_with("Refused: its region changes from eu-west-1 to us-west-2, which would make another"), "{change}");
-    assert_eq!(scene.actions(), "Refused vpc, Update subnet, None role");
+    // The subnet cannot follow it.
+    assert_eq!(scene.actions(), "Refused vpc, Refused subnet, None role");
 }
 
 #[test]
@@ -484,6 +485,102 @@ fn what_is_still_used_is_not_removed() {
     scene.seen("role").observed = None;
     scene.orphans[0].record.address = Address("Network/one/old-role".into());
     assert_eq!(scene.change("old-role"), "Delete by name: it left the graph");
+}
+
+/// `vpc.create` from false to true: the network was somebody else's, and would be a new one under what lives in it.
+#[test]
+fn what_lives_is_not_moved_onto_what_is_yet_to_be_made() {
+    let mut scene = Scene::finished("");
+    let vpc = scene.seen("vpc");
+    (vpc.record, vpc.observed) = (None, None);
+    assert_eq!(
+        scene.change("subnet"),
+        "Refused: spec.vpcID: it would come from Network/one/vpc, which is yet to be made, under an object that lives: a subnet \
+         cannot be moved to another VPC; take the change back, or destroy and apply anew [spec.vpcID: null → (vpc.status.vpcID)]"
+    );
+    assert!(scene.plan().plan.is_refused());
+    // What was removed outside of fleetctl is made again, and what stood on it is looked at then.
+    let mut scene = Scene::finished("");
+    scene.seen("vpc").observed = None;
+    assert!(scene.change("subnet").starts_with("Update"), "{}", scene.change("subnet"));
+}
+
+/// A gateway of the graph, and the one that stays although its field says nothing about the other.
+const GATEWAYS: &str = r#"
+apiVersion: kro.run/v1alpha1
+kind: ResourceGraphDefinition
+metadata: {name: network.kro.run}
+spec:
+  schema:
+    apiVersion: v1alpha1
+    kind: Network
+    spec:
+      accountId: string | required=true
+      cidr: string | default="10.0.0.0/24"
+  resources:
+    - id: table
+      template:
+        apiVersion: ec2.services.k8s.aws/v1alpha1
+        kind: RouteTable
+        metadata: {name: table}
+        spec:
+          vpcID: vpc-1
+    - id: internet
+      template:
+        apiVersion: ec2.services.k8s.aws/v1alpha1
+        kind: InternetGateway
+        metadata: {name: internet}
+        spec: {vpc: vpc-1}
+    - id: nat
+      template:
+        apiVersion: ec2.services.k8s.aws/v1alpha1
+        kind: NATGateway
+        metadata: {name: nat}
+        spec: {subnetID: subnet-1, allocationID: eipalloc-1}
+"#;
+
+#[test]
+fn what_a_live_object_uses_is_not_removed_even_where_the_documents_do_not_say_so() {
+    let nat = json!({"subnetID": "subnet-1", "allocationID": "eipalloc-1", "connectivityType": "public"});
+    let mut scene = Scene::of(GATEWAYS, "")
+        .there("internet", observed("igw-1", json!({"vpc": "vpc-1"}), json!({})))
+        .there("nat", observed("nat-1", nat, json!({})))
+        .there("table", observed("rtb-1", json!({"vpcID": "vpc-1", "routes": [{"natGatewayID": "nat-9"}]}), json!({})))
+        .recorded("internet", "igw-1", Phase::Ready)
+        .recorded("nat", "nat-1", Phase::Ready)
+        .recorded("table", "rtb-1", Phase::Ready);
+    // The internet gateway leaves the graph; the NAT gateway, which names only a subnet, needs it.
+    let internet = scene.seen("internet").record.clone().unwrap();
+    scene.seen("nat").record.as_mut().unwrap().dependencies = vec![internet.identity.clone()];
+    let old = |mut record: Record, id: &str| {
+        record.address = Address(format!("Network/one/old-{id}"));
+        Orphan { record, observed: Some(observed(id, json!({}), json!({}))), unreachable: None }
+    };
+    scene.orphans.push(old(internet.clone(), "igw-1"));
+    // A NAT gateway leaves it to which a route leads that the documents say nothing about.
+    let mut gone = scene.seen("nat").record.clone().unwrap();
+    (gone.identity.name, gone.id) = ("gone".into(), "nat-9".into());
+    scene.orphans.push(old(gone, "nat-9"));
+    let index = scene.work.graph.find("Network/one/internet").unwrap();
+    scene.seen.remove(&index);
+    scene.work.places[index.0] = None;
+    let removed = |scene: &Scene, id: &str| scene.change(&format!("old-{id}"));
+    let still = |user: &str| format!("Refused: it left the graph, but Network/one/{user} still uses it; take the change back");
+    assert!(removed(&scene, "igw-1").starts_with(&still("nat")), "{}", removed(&scene, "igw-1"));
+    assert!(removed(&scene, "nat-9").starts_with(&still("table")), "{}", removed(&scene, "nat-9"));
+    // What nobody uses goes.
+    scene.seen("nat").record.as_mut().unwrap().dependencies.clear();
+    assert_eq!(removed(&scene, "igw-1"), "Delete: it left the graph");
+}
+
+#[test]
+fn another_account_is_another_object() {
+    let mut scene = Scene::finished("").renamed("vpc");
+    scene.orphans[0].record.identity.account = "333333333333".into();
+    scene.seen("vpc").observed = None;
+    let change = scene.change("vpc");
+    assert!(change.starts_with("Refused: its account changes from 333333333333 to 222222222222"), "{change}");
+    assert!(change.contains("take the change back, or destroy and apply anew"), "{change}");
 }
 
 #[test]
