@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(
             reasons(&scene, &[state]),
             [
-                "VPC /main (222222222222, us-west-2) is recorded as an object of Network/before in namespace argocd: Network/one in \
+                "VPC argocd/main (222222222222, us-west-2) is recorded as an object of Network/before in namespace argocd: Network/one in \
                  namespace argocd cannot own it too; if it is the same instance under a new name: `fleetctl state mv Network/before \
                  Network/one`, else give the objects of Network/one other names"
             ]

@@ -4,7 +4,7 @@ mod guards;
 mod leaves;
 mod orphans;
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;
 
 pub(super) use self::leaves::joined;
 use self::leaves::{Leaf, leaves};

@@ -86,7 +86,9 @@ fn users(input: &PlanInput<'_>, evaluation: &Evaluation, changes: &[Change]) -> 
             let fields = stays.map(|change| change.fields.as_slice()).unwrap_or_default();
             fields.iter().for_each(|field| collect(&field.before, address, &mut given_up));
             texts.retain(|text, _| !given_up.contains_key(text));
-            texts.into_iter().for_each(|(text, address)| drop(users.entry(text).or_insert(address)));
+            for (text, address) in texts {
+                users.entry(text).or_insert(address);
+            }
         }
     }
     users

@@ -110,7 +110,7 @@ spec:
 "#;
 
 /// An instance of a definition, what the state says of it, and what AWS says.
-pub(in crate::engine) struct Scene {
+pub(crate) struct Scene {
     pub(in crate::engine) work: Work,
     pub(in crate::engine) seen: BTreeMap<NodeIndex, Seen>,
     orphans: Vec<Orphan>,
@@ -119,7 +119,7 @@ pub(in crate::engine) struct Scene {
 
 impl Scene {
     /// An instance of [`DEFINITION`]. Nothing is recorded, and nothing is there. `inputs` are lines of the instance's spec.
-    pub(in crate::engine) fn new(inputs: &str) -> Self {
+    pub(crate) fn new(inputs: &str) -> Self {
         Self::of(DEFINITION, inputs)
     }
 
@@ -153,7 +153,7 @@ impl Scene {
         scene
     }
 
-    pub(in crate::engine) fn seen(&mut self, id: &str) -> &mut Seen {
+    pub(crate) fn seen(&mut self, id: &str) -> &mut Seen {
         let index = self.work.graph.find(&format!("Network/one/{id}")).unwrap();
         self.seen.get_mut(&index).unwrap()
     }
@@ -299,7 +299,7 @@ fn vpc() -> Observed {
     observed("vpc-1", spec, json!({"vpcID": "vpc-1", "state": "available"}))
 }
 
-pub(in crate::engine) fn record(subject: &Subject, id: &str, phase: Phase) -> Record {
+pub(crate) fn record(subject: &Subject, id: &str, phase: Phase) -> Record {
     Record {
         identity: subject.identity.clone(),
         address: subject.address.clone(),
@@ -496,7 +496,7 @@ fn what_lives_is_not_moved_onto_what_is_yet_to_be_made() {
     assert_eq!(
         scene.change("subnet"),
         "Refused: spec.vpcID: it would come from Network/one/vpc, which is yet to be made, under an object that lives: a subnet \
-         cannot be moved to another VPC; take the change back, or destroy and apply anew [spec.vpcID: null → (vpc.status.vpcID)]"
+         cannot move to another VPC; take the change back, or destroy and apply anew [spec.vpcID: null → (vpc.status.vpcID)]"
     );
     assert!(scene.plan().plan.is_refused());
     // What was removed outside of fleetctl is made again, and what stood on it is looked at then.
@@ -516,15 +516,7 @@ spec:
     kind: Network
     spec:
       accountId: string | required=true
-      cidr: string | default="10.0.0.0/24"
   resources:
-    - id: table
-      template:
-        apiVersion: ec2.services.k8s.aws/v1alpha1
-        kind: RouteTable
-        metadata: {name: table}
-        spec:
-          vpcID: vpc-1
     - id: internet
       template:
         apiVersion: ec2.services.k8s.aws/v1alpha1
@@ -536,7 +528,7 @@ spec:
         apiVersion: ec2.services.k8s.aws/v1alpha1
         kind: NATGateway
         metadata: {name: nat}
-        spec: {subnetID: subnet-1, allocationID: eipalloc-1}
+        spec: {subnetID: subnet-1}
 "#;
 
 #[test]
@@ -545,10 +537,8 @@ fn what_a_live_object_uses_is_not_removed_even_where_the_documents_do_not_say_so
     let mut scene = Scene::of(GATEWAYS, "")
         .there("internet", observed("igw-1", json!({"vpc": "vpc-1"}), json!({})))
         .there("nat", observed("nat-1", nat, json!({})))
-        .there("table", observed("rtb-1", json!({"vpcID": "vpc-1", "routes": [{"natGatewayID": "nat-9"}]}), json!({})))
         .recorded("internet", "igw-1", Phase::Ready)
-        .recorded("nat", "nat-1", Phase::Ready)
-        .recorded("table", "rtb-1", Phase::Ready);
+        .recorded("nat", "nat-1", Phase::Ready);
     // The internet gateway leaves the graph; the NAT gateway, which names only a subnet, needs it.
     let internet = scene.seen("internet").record.clone().unwrap();
     scene.seen("nat").record.as_mut().unwrap().dependencies = vec![internet.identity.clone()];
@@ -557,17 +547,17 @@ fn what_a_live_object_uses_is_not_removed_even_where_the_documents_do_not_say_so
         Orphan { record, observed: Some(observed(id, json!({}), json!({}))), unreachable: None }
     };
     scene.orphans.push(old(internet.clone(), "igw-1"));
-    // A NAT gateway leaves it to which a route leads that the documents say nothing about.
+    // Its address leaves it, about which the documents of the NAT gateway say nothing any more.
     let mut gone = scene.seen("nat").record.clone().unwrap();
-    (gone.identity.name, gone.id) = ("gone".into(), "nat-9".into());
-    scene.orphans.push(old(gone, "nat-9"));
+    (gone.identity.kind, gone.identity.name, gone.id) = ("ElasticIPAddress".into(), "gone".into(), "eipalloc-1".into());
+    scene.orphans.push(old(gone, "eipalloc-1"));
     let index = scene.work.graph.find("Network/one/internet").unwrap();
     scene.seen.remove(&index);
     scene.work.places[index.0] = None;
     let removed = |scene: &Scene, id: &str| scene.change(&format!("old-{id}"));
     let still = |user: &str| format!("Refused: it left the graph, but Network/one/{user} still uses it; take the change back");
     assert!(removed(&scene, "igw-1").starts_with(&still("nat")), "{}", removed(&scene, "igw-1"));
-    assert!(removed(&scene, "nat-9").starts_with(&still("table")), "{}", removed(&scene, "nat-9"));
+    assert!(removed(&scene, "eipalloc-1").starts_with(&still("nat")), "{}", removed(&scene, "eipalloc-1"));
     // What nobody uses goes.
     scene.seen("nat").record.as_mut().unwrap().dependencies.clear();
     assert_eq!(removed(&scene, "igw-1"), "Delete: it left the graph");
