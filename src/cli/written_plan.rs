@@ -5,7 +5,6 @@ use super::error::CliError;
 use super::load::{STDIN, read_text};
 use super::project::Project;
 use super::whole_file;
-use crate::engine::finding::Finding;
 use crate::engine::plan::{Action, Change, Plan};
 use crate::engine::report::EngineError;
 use crate::graph::diagnostic::Diagnostic;
@@ -197,13 +196,6 @@ fn difference(written: &Plan, now: &Plan) -> Option<String> {
     }
     changes_difference(written, now)
         .or_else(|| (written.not_carried_out != now.not_carried_out).then(|| "what is not carried out has changed".into()))
-        .or_else(|| new_check(written, now))
-}
-
-/// What the checks refuse now and had not found before.
-fn new_check(written: &Plan, now: &Plan) -> Option<String> {
-    let is_new = |finding: &&Finding| !written.checks.iter().any(|known| known.text == finding.text);
-    now.refused_checks().find(is_new).map(|finding| format!("a check refuses it now: {}", finding.text))
 }
 
 fn changes_difference(written: &Plan, now: &Plan) -> Option<String> {
@@ -237,7 +229,6 @@ fn principal(arn: &str) -> &str {
 mod tests {
     use super::*;
     use crate::cli::testing::{change, difference as field, plan};
-    use crate::engine::finding::Severity;
 
     fn base() -> Plan {
         let mut update = change(Action::Update, "eks/cluster", "Cluster");
@@ -271,7 +262,6 @@ mod tests {
         check(&|plan| plan.changes.push(change(Action::Create, "vpc/subnet", "Subnet")));
         check(&|plan| drop(plan.changes.pop()));
         check(&|plan| plan.changes[0].id = Some("another".into()));
-        check(&|plan| plan.checks.push(refused("EKS has no version 1.34")));
         insta::assert_snapshot!(differences.join("\n"), @"
         the state has moved from serial 7 to 8
         the state has moved from serial 7 to 7
@@ -282,13 +272,7 @@ mod tests {
         EksCluster/demo/vpc/subnet is new
         EksCluster/demo/vpc/vpc is no longer there
         EksCluster/demo/eks/cluster has changed
-        a check refuses it now: EKS has no version 1.34
         ");
-    }
-
-    fn refused(text: &str) -> Finding {
-        let change = &base().changes[0];
-        Finding::new(Severity::Refused, &change.address, &change.identity, text)
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::api::{ArgoCd, Engine, NO_ARGOCD};
 use super::clouds;
 use super::context::{Context, Item};
+use super::copies::{self, Copy};
 use super::drain;
 use super::drift;
 use super::drift::report::DriftReport;
@@ -64,6 +65,7 @@ pub(super) struct Sighting {
     seen: BTreeMap<NodeIndex, Seen>,
     pub(super) items: BTreeMap<NodeIndex, Item>,
     doomed: Vec<Doomed>,
+    copies: Vec<Copy>,
     has_argocd: bool,
 }
 
@@ -74,6 +76,7 @@ struct Looked {
     doomed: Vec<Doomed>,
     seen: BTreeMap<NodeIndex, Seen>,
     orphans: Vec<Orphan>,
+    copies: Vec<Copy>,
     started: Instant,
 }
 
@@ -183,11 +186,14 @@ impl Apply {
         let (stopwatch, events) = Stopwatch::start(&self.engine.events, &self.engine.settings.argocd);
         let context = Context { events, ..context(&self.engine, &journal, stop) };
         let plan = plan.clone();
-        let Sighting { planned, seen, items, doomed, .. } = self.sighting;
+        let Sighting { planned, seen, items, doomed, copies, .. } = self.sighting;
         let parts = parts(&self.work, &planned.plan, seen, items);
         let recorder = context.recorder.clone();
+        let copying = context.clone();
         let run = Run::new(&self.work, &CATALOG, context, self.engine.settings.parallelism, planned, parts);
+        let removed = copies::remove(&copying, &copies).await;
         let mut report = run.carry_out(doomed).await;
+        report.add(removed);
         stopwatch.complete(&mut report, &plan, &journal.snapshot(), recorder.effective());
         if let Err(error) = self.session.close().await {
             report.not_closed(&error);
@@ -331,20 +337,22 @@ impl Site {
             self.answers(work, assumed(work, &wanted)).await;
             Ok(())
         };
-        let (mut seen, orphans, ()) = tokio::try_join!(refresh(&wanted, reading), refresh_orphans(&doomed, reading), asked)?;
+        let (read, read_orphans) = (refresh(&wanted, reading), refresh_orphans(&doomed, reading));
+        let (mut seen, orphans, copies, ()) = tokio::try_join!(read, read_orphans, copies::look(self, state), asked)?;
         look_again(work, &wanted, &mut seen, reading).await?;
-        Ok(Looked { wanted, doomed, seen, orphans, started })
+        Ok(Looked { wanted, doomed, seen, orphans, copies, started })
     }
 
     /// Plans with what was read.
     async fn planned(&self, work: &Work, state: Option<&StateFile>, looked: Looked) -> Result<Sighting, EngineError> {
-        let Looked { wanted, mut doomed, seen, mut orphans, .. } = looked;
+        let Looked { wanted, mut doomed, seen, mut orphans, mut copies, .. } = looked;
         let facts = self.facts(work, &seen).await?;
         let drift_only = work.held_back.drift_only;
         if drift_only {
             // What has left the graph stays: that is for an apply of everything.
             doomed.clear();
             orphans.clear();
+            copies.clear();
         }
         let input = PlanInput {
             work,
@@ -356,6 +364,7 @@ impl Site {
         };
         let mut planned = planner::plan(input);
         self.refuse_what_others_own(work, state, &mut planned).await?;
+        copies::tell(&copies, &mut planned.plan);
         let is_unread =
             |one: &&Wanted| one.unreachable.is_none() && seen.get(&one.index).is_some_and(|seen| seen.unreachable.is_some());
         let unread: Vec<&Address> = wanted.iter().filter(is_unread).map(|one| &one.item.subject.address).collect();
@@ -372,7 +381,7 @@ impl Site {
                 _ => drop(items.insert(index, item)),
             }
         }
-        Ok(Sighting { planned, seen, items, doomed, has_argocd: self.has_argocd() })
+        Ok(Sighting { planned, seen, items, doomed, copies, has_argocd: self.has_argocd() })
     }
 
     /// Refuses what another state of the store has recorded. The others are read only if there is something to take on.

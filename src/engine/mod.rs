@@ -10,6 +10,7 @@ mod apply;
 mod clouds;
 pub mod clusters;
 mod context;
+mod copies;
 mod destroy;
 mod drain;
 pub mod drift;
