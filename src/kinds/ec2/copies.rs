@@ -48,7 +48,8 @@ pub(super) async fn of(reader: &Reader, subject: &Subject, recorded: &str) -> Re
         }
         "ElasticIPAddress" => {
             for address in reader.addresses_tagged(lineage, address).await? {
-                let used_by = address.association_id.into_iter().chain(address.network_interface_id).collect();
+                let used_by = address.association_id.into_iter().chain(address.network_interface_id);
+                let used_by = used_by.filter(|id| !id.is_empty()).collect();
                 copies.extend(address.allocation_id.map(|id| SecondCopy { used_by, id }));
             }
         }
