@@ -16,6 +16,7 @@ mod benchmark;
 mod broken_documents;
 mod copies;
 mod crash;
+mod crash_sample;
 mod destroy;
 mod drift;
 mod end_state;
