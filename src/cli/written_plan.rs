@@ -71,7 +71,7 @@ impl WrittenPlan {
     /// The checksum of what it holds, whatever the file looks like.
     fn sum(&self) -> String {
         let bare = Self { checksum: String::new(), ..self.clone() };
-        serde_json::to_value(bare).map(|value| sha256(&value.to_string())).unwrap_or_default()
+        serde_json::to_value(bare).map(|value| sha256(value.to_string())).unwrap_or_default()
     }
 
     /// Writes the file, whole or not at all.

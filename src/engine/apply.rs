@@ -191,7 +191,7 @@ impl Apply {
         let recorder = context.recorder.clone();
         let copying = context.clone();
         let run = Run::new(&self.work, &CATALOG, context, self.engine.settings.parallelism, planned, parts);
-        let removed = copies::remove(&copying, &copies).await;
+        let removed = Box::pin(copies::remove(&copying, &copies)).await;
         let mut report = run.carry_out(doomed).await;
         report.add(removed);
         stopwatch.complete(&mut report, &plan, &journal.snapshot(), recorder.effective());
@@ -338,7 +338,7 @@ impl Site {
             Ok(())
         };
         let (read, read_orphans) = (refresh(&wanted, reading), refresh_orphans(&doomed, reading));
-        let (mut seen, orphans, copies, ()) = tokio::try_join!(read, read_orphans, copies::look(self, state), asked)?;
+        let (mut seen, orphans, copies, ()) = tokio::try_join!(read, read_orphans, Box::pin(copies::look(self, state)), asked)?;
         look_again(work, &wanted, &mut seen, reading).await?;
         Ok(Looked { wanted, doomed, seen, orphans, copies, started })
     }

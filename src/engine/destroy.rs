@@ -49,7 +49,7 @@ pub(super) async fn open(engine: &Engine, key: &InstanceKey, drain: Option<Drain
     removal::sort(&mut doomed);
     let applications = drain::look(&doomed, drain.is_some()).await;
     let mut plan = plan(site.caller(), &state, &doomed, applications);
-    let copies = copies::look(&site, Some(&state)).await?;
+    let copies = Box::pin(copies::look(&site, Some(&state))).await?;
     copies::tell_destroy(&copies, &mut plan);
     Ok(Some(Destroy { engine: engine.clone(), session, doomed, copies, drain, plan }))
 }
@@ -77,7 +77,7 @@ impl Destroy {
         };
         let removed = if kept.is_empty() && !stopped {
             // A copy may lie in what goes.
-            let mut ended = copies::remove(&context, &self.copies).await;
+            let mut ended = Box::pin(copies::remove(&context, &self.copies)).await;
             ended.add(remove(&context, self.doomed, self.engine.settings.parallelism).await);
             ended
         } else {

@@ -56,19 +56,19 @@ fn rendered_twice(works: &[Work]) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for work in works {
         let placed = || work.places.iter().enumerate().filter_map(|(index, place)| Some((NodeIndex(index), place.as_ref()?)));
-        let named: Vec<AwsName> = placed().filter_map(|(index, place)| name_in_aws(work, index, place)).collect();
+        let own: Vec<AwsName> = placed().filter_map(|(index, place)| name_in_aws(work, index, place)).collect();
         let by_identity = || {
             let clash = placed().find_map(|(_, place)| owners.get(&place.identity).map(|other| (place, *other)));
             clash.map(|(place, other)| (place.identity.to_string(), other))
         };
-        let by_name = || named.iter().find_map(|name| names.get(name).map(|other| (name.to_string(), *other)));
+        let by_name = || own.iter().find_map(|name| names.get(name).map(|other| (name.to_string(), *other)));
         if let Some((what, other)) = by_identity().or_else(by_name) {
             let message = format!("{} and {} would both make {what}", other.key(), work.key());
             let problem = Diagnostic::error("duplicate-identity", message).at(&work.graph.instance.node.location);
             problems.push(problem.suggest("give each instance a name of its own in its spec"));
         }
         owners.extend(work.places.iter().flatten().map(|place| (&place.identity, work)));
-        names.extend(named.into_iter().map(|name| (name, work)));
+        names.extend(own.into_iter().map(|name| (name, work)));
     }
     problems
 }

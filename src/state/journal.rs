@@ -86,6 +86,7 @@ impl Permit {
 
     /// The right to make the same call once more, with the same client token: AWS takes the two for one. Only for calls that
     /// carry the token.
+    #[must_use]
     pub fn again(&self) -> Self {
         Self { entry: self.entry, token: self.token.clone() }
     }

@@ -14,6 +14,7 @@ mod argocd_drain;
 mod argocd_errors;
 mod benchmark;
 mod broken_documents;
+mod complaints;
 mod copies;
 mod crash;
 mod crash_sample;

@@ -84,7 +84,9 @@ fn users(input: &PlanInput<'_>, evaluation: &Evaluation, changes: &[Change]) -> 
             collect(&observed.spec, address, &mut texts);
             let mut given_up = BTreeMap::new();
             let fields = stays.map(|change| change.fields.as_slice()).unwrap_or_default();
-            fields.iter().for_each(|field| collect(&field.before, address, &mut given_up));
+            for field in fields {
+                collect(&field.before, address, &mut given_up);
+            }
             texts.retain(|text, _| !given_up.contains_key(text));
             for (text, address) in texts {
                 users.entry(text).or_insert(address);

@@ -506,7 +506,7 @@ fn what_lives_is_not_moved_onto_what_is_yet_to_be_made() {
 }
 
 /// A gateway of the graph, and the one that stays although its field says nothing about the other.
-const GATEWAYS: &str = r#"
+const GATEWAYS: &str = r"
 apiVersion: kro.run/v1alpha1
 kind: ResourceGraphDefinition
 metadata: {name: network.kro.run}
@@ -529,7 +529,7 @@ spec:
         kind: NATGateway
         metadata: {name: nat}
         spec: {subnetID: subnet-1}
-"#;
+";
 
 #[test]
 fn what_a_live_object_uses_is_not_removed_even_where_the_documents_do_not_say_so() {

@@ -37,32 +37,32 @@ pub(super) async fn of(reader: &Reader, subject: &Subject, recorded: &str) -> Re
             for id in ids(reader.subnets_tagged(lineage, address).await?, |it| it.subnet_id, recorded) {
                 let used_by = interfaces(reader, "subnet-id", &id).await?;
                 let used_by = used_by.into_iter().filter_map(|it| it.network_interface_id).collect();
-                copies.push(SecondCopy { used_by, id });
+                copies.push(SecondCopy { id, used_by });
             }
         }
         "InternetGateway" => {
             for gateway in reader.internet_gateways_tagged(lineage, address).await? {
                 let used_by = gateway.attachments().iter().filter_map(|it| it.vpc_id().map(ToOwned::to_owned)).collect();
-                copies.extend(gateway.internet_gateway_id.map(|id| SecondCopy { used_by, id }));
+                copies.extend(gateway.internet_gateway_id.map(|id| SecondCopy { id, used_by }));
             }
         }
         "ElasticIPAddress" => {
             for address in reader.addresses_tagged(lineage, address).await? {
                 let used_by = address.association_id.into_iter().chain(address.network_interface_id);
                 let used_by = used_by.filter(|id| !id.is_empty()).collect();
-                copies.extend(address.allocation_id.map(|id| SecondCopy { used_by, id }));
+                copies.extend(address.allocation_id.map(|id| SecondCopy { id, used_by }));
             }
         }
         "RouteTable" => {
             for table in reader.route_tables_tagged(lineage, address).await? {
                 let used_by = table.associations().iter().map(|it| it.subnet_id().unwrap_or("its VPC").to_owned()).collect();
-                copies.extend(table.route_table_id.map(|id| SecondCopy { used_by, id }));
+                copies.extend(table.route_table_id.map(|id| SecondCopy { id, used_by }));
             }
         }
         "NATGateway" => {
             for gateway in reader.nat_gateways_tagged(lineage, address).await?.into_iter().filter(is_there) {
                 let used_by = routes_to(reader, &gateway).await?;
-                copies.extend(gateway.nat_gateway_id.map(|id| SecondCopy { used_by, id }));
+                copies.extend(gateway.nat_gateway_id.map(|id| SecondCopy { id, used_by }));
             }
         }
         _ => {}
