@@ -64,6 +64,9 @@ impl PrinterSettings {
     }
 }
 
+/// `EIO`: what Linux, macOS and the BSDs answer whoever writes to a terminal that was closed.
+const CLOSED_TERMINAL: i32 = 5;
+
 /// A stream; `None` once nothing can be written any more.
 struct Stream {
     to: Option<Box<dyn Write + Send>>,
@@ -111,9 +114,12 @@ impl Printer {
         Self::of(settings, take(&self.0.out), take(&self.0.error))
     }
 
-    /// Why results were lost, if they were; a reader that went away is no loss.
+    /// Why results were lost, if they were; a reader that went away is no loss, nor is a terminal that was closed.
     pub fn lost_results(&self) -> Option<String> {
-        lock(&self.0.out).lost.as_ref().map(|error| format!("the results could not be written: {error}"))
+        let was_terminal = self.0.settings.columns.is_some();
+        let out = lock(&self.0.out);
+        let lost = out.lost.as_ref().filter(|error| !(was_terminal && error.raw_os_error() == Some(CLOSED_TERMINAL)));
+        lost.map(|error| format!("the results could not be written: {error}"))
     }
 
     /// What it was told.

@@ -315,9 +315,8 @@ mod tests {
         let edited = whole.replace("\"1.34\"", "\"1.35\"");
         assert_ne!(edited, whole);
         assert!(read(&edited).unwrap_err().ends_with("it is not what was written: plan again"));
-        let without = Value::from_iter(
-            serde_json::from_str::<serde_json::Map<_, _>>(&whole).unwrap().into_iter().filter(|(key, _)| key != "checksum"),
-        );
+        let mut without: Value = serde_json::from_str(&whole).unwrap();
+        without.as_object_mut().unwrap().remove("checksum");
         assert!(read(&without.to_string()).unwrap_err().ends_with("it is not what was written: plan again"));
         assert!(read(&whole[..whole.len() / 2]).is_err());
     }

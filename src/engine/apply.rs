@@ -3,7 +3,7 @@
 use super::api::{ArgoCd, Engine, NO_ARGOCD};
 use super::clouds;
 use super::context::{Context, Item};
-use super::copies::{self, Copy};
+use super::copies::{self, Copies};
 use super::drain;
 use super::drift;
 use super::drift::report::DriftReport;
@@ -65,7 +65,7 @@ pub(super) struct Sighting {
     seen: BTreeMap<NodeIndex, Seen>,
     pub(super) items: BTreeMap<NodeIndex, Item>,
     doomed: Vec<Doomed>,
-    copies: Vec<Copy>,
+    copies: Copies,
     has_argocd: bool,
 }
 
@@ -76,7 +76,7 @@ struct Looked {
     doomed: Vec<Doomed>,
     seen: BTreeMap<NodeIndex, Seen>,
     orphans: Vec<Orphan>,
-    copies: Vec<Copy>,
+    copies: Copies,
     started: Instant,
 }
 
@@ -122,7 +122,8 @@ pub(super) async fn open(engine: &Engine, mut work: Work, scope: Scope) -> Resul
         Scope::DriftOnly => Some(hold_back(&mut work, &looked, &state)?),
     };
     let mut sighting = site.planned(&work, Some(&state), looked).await?;
-    sighting.planned.plan.warnings = super::preflight::check(&work, &sighting).await?;
+    let warnings = super::preflight::check(&work, &sighting).await?;
+    sighting.planned.plan.warnings.extend(warnings);
     sighting.tell_what_lives().await;
     Ok(Apply { engine: engine.clone(), work, session, sighting, drift })
 }
@@ -352,7 +353,7 @@ impl Site {
             // What has left the graph stays: that is for an apply of everything.
             doomed.clear();
             orphans.clear();
-            copies.clear();
+            copies = Copies::default();
         }
         let input = PlanInput {
             work,

@@ -9,6 +9,7 @@ use super::drift;
 use super::plan::{Action, Change, Plan, Summary};
 use super::removal::{Ended, delete};
 use super::report::{Done, EngineError, Failure};
+use crate::aws::error::ErrorClass;
 use crate::graph::identity::{Address, Identity};
 use crate::kinds::kind::SecondCopy;
 use crate::state::file::{Record, StateFile};
@@ -17,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A second copy of a recorded object.
 #[derive(Debug, Clone)]
-pub(super) struct Copy {
+struct Copy {
     item: Item,
     /// The record of the object itself.
     record: Record,
@@ -52,9 +53,19 @@ impl Copy {
     }
 }
 
-/// Looks for second copies of what a used state has recorded: one call an account and region while there are none.
-pub(super) async fn look(site: &Site, state: Option<&StateFile>) -> Result<Vec<Copy>, EngineError> {
-    let Some(state) = state.filter(|state| drift::is_used(state)) else { return Ok(Vec::new()) };
+/// What a look for second copies comes to.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    found: Vec<Copy>,
+    /// Where it was not possible to look, for people.
+    unread: BTreeSet<String>,
+}
+
+/// Looks for second copies of what a used state has recorded: one call an account and region while there are none. Where that
+/// is not allowed, nothing is found, which is said.
+pub(super) async fn look(site: &Site, state: Option<&StateFile>) -> Result<Copies, EngineError> {
+    let Some(state) = state.filter(|state| drift::is_used(state)) else { return Ok(Copies::default()) };
+    let mut unread = BTreeSet::new();
     let mut marked: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     let mut found = Vec::new();
     for record in &state.resources {
@@ -62,7 +73,15 @@ pub(super) async fn look(site: &Site, state: Option<&StateFile>) -> Result<Vec<C
         let Some(prefix) = item.kind.prefix_of_ids() else { continue };
         let place = (record.identity.account.clone(), record.identity.region.clone());
         if !marked.contains_key(&place) {
-            let ids = item.cloud.readers.ec2.marked_ids(&item.subject.marks.instance).await.map_err(EngineError::of_read)?;
+            let ids = match item.cloud.readers.ec2.marked_ids(&item.subject.marks.instance).await {
+                Err(error) if error.class == ErrorClass::Denied => {
+                    let (account, region) = &place;
+                    unread
+                        .insert(format!("second copies were not looked for in {account} {region}, which needs ec2:DescribeTags"));
+                    Vec::new()
+                }
+                ids => ids.map_err(EngineError::of_read)?,
+            };
             marked.insert(place.clone(), unrecorded(ids, state));
         }
         if !marked.get(&place).is_some_and(|ids| ids.iter().any(|id| id.starts_with(prefix))) {
@@ -77,7 +96,7 @@ pub(super) async fn look(site: &Site, state: Option<&StateFile>) -> Result<Vec<C
             found.push(Copy { item: item.clone(), record: record.clone(), id, used_by });
         }
     }
-    Ok(found)
+    Ok(Copies { found, unread })
 }
 
 fn unrecorded(ids: Vec<String>, state: &StateFile) -> Vec<String> {
@@ -101,24 +120,26 @@ fn holds(value: &Value, text: &str) -> bool {
 }
 
 /// Shows them in a plan.
-pub(super) fn tell(copies: &[Copy], plan: &mut Plan) {
-    plan.changes.extend(copies.iter().map(Copy::change));
+pub(super) fn tell(copies: &Copies, plan: &mut Plan) {
+    plan.changes.extend(copies.found.iter().map(Copy::change));
+    plan.warnings.extend(copies.unread.iter().cloned());
     plan.summary = Summary::of(&plan.changes);
 }
 
 /// Shows those in a plan of a destroy that go; what is used stays, and is a warning.
-pub(super) fn tell_destroy(copies: &[Copy], plan: &mut Plan) {
+pub(super) fn tell_destroy(copies: &Copies, plan: &mut Plan) {
+    plan.warnings.extend(copies.unread.iter().cloned());
     let (unused, used): (Vec<Change>, Vec<Change>) =
-        copies.iter().map(Copy::change).partition(|change| change.action == Action::Delete);
+        copies.found.iter().map(Copy::change).partition(|change| change.action == Action::Delete);
     plan.warnings.extend(used.into_iter().filter_map(|change| change.reason).map(|reason| format!("left alone: {reason}")));
     plan.changes.extend(unused);
     plan.summary = Summary::of(&plan.changes);
 }
 
 /// Removes those that nothing uses, which is looked at once more before each.
-pub(super) async fn remove(context: &Context, copies: &[Copy]) -> Ended {
+pub(super) async fn remove(context: &Context, copies: &Copies) -> Ended {
     let mut ended = Ended::default();
-    for copy in copies.iter().filter(|copy| copy.used_by.is_empty()) {
+    for copy in copies.found.iter().filter(|copy| copy.used_by.is_empty()) {
         if context.stop.requested() {
             break;
         }

@@ -3,7 +3,7 @@
 use super::api::Engine;
 use super::apply::{Site, context};
 use super::context::{Context, Item};
-use super::copies::{self, Copy};
+use super::copies::{self, Copies};
 use super::drain::{self, Drain};
 use super::outcome::{Circumstances, Stopwatch};
 use super::plan::{Action, Applications, Change, Header, Plan, Summary, Target};
@@ -26,7 +26,7 @@ pub struct Destroy {
     engine: Engine,
     session: Session,
     doomed: Vec<Doomed>,
-    copies: Vec<Copy>,
+    copies: Copies,
     drain: Option<Drain>,
     plan: Plan,
 }

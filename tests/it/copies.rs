@@ -64,7 +64,11 @@ fn a_second_copy_is_shown_and_removed_if_nothing_uses_it_and_refused_otherwise()
     world.fleetctl(&APPLY).expect(0);
     assert_eq!(world.aws.mutating().len(), 3, "{:?}", world.aws.mutating());
     assert_eq!(without_deleted(world.inventory(&world.workload)), applied, "the copies are gone, and nothing else");
+    world.aws.forget();
     world.fleetctl(&["plan", "cluster.yaml", "--detailed-exitcode"]).expect(0);
+    let looks = world.aws.calls().iter().filter(|call| call.operation == "DescribeTags").count();
+    println!("reading calls of a plan with nothing to do: {}", world.aws.calls().len());
+    assert_eq!(looks, 1, "while there is no second copy, one call looks for all");
 
     // Somebody has put something into it.
     let used = vpc(&world);

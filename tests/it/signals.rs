@@ -2,6 +2,7 @@
 
 use crate::crash::expect_one_of_everything;
 use crate::support::World;
+use crate::support::terminal::on_terminal;
 use crate::support::world::Ended;
 use serde_json::json;
 use std::io::{BufRead as _, BufReader};
@@ -97,4 +98,20 @@ fn what_only_looks_leaves_at_the_first_signal() {
         assert!(asked.elapsed().as_secs() < 15, "{command} waited");
     }
     assert_eq!(world.aws.mutating(), []);
+}
+
+/// The window is closed: while a question is asked nothing has begun, and a run drains.
+#[test]
+fn a_terminal_that_is_closed_is_a_first_signal() {
+    let world = World::new();
+    world.settings(&json!({"clusterCreateSeconds": 8.0}));
+    let asked = on_terminal(&world, (40, 120), &["apply", "cluster.yaml"], &[("TERMINAL_CLOSE_AFTER", "Carry this out?")]);
+    // The end of the input may be heard before the signal: then it is an answer, and not yes.
+    assert!(matches!(asked.code, Some(1 | 130)), "{:?}: {}", asked.code, asked.written);
+    assert_eq!(world.aws.mutating(), []);
+
+    let closed = on_terminal(&world, (40, 120), &APPLY, &[("TERMINAL_CLOSE_AFTER", "CREATING")]);
+    assert_eq!(closed.code, Some(130), "{}", closed.written);
+    assert_eq!(world.state()["open"], json!([]), "nothing is left open");
+    carries_on(&world);
 }
