@@ -167,3 +167,70 @@ async fn remove_one(context: &Context, copy: &Copy) -> Result<(), Trouble> {
     }
     delete(context, item, &Record { id: id.clone(), ..record.clone() }).await
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aws::simulated::{Call, Simulated, cloud_of, identity};
+    use crate::engine::planner::tests::{Scene, record};
+    use crate::kinds::catalog::kind;
+    use crate::state::file::{InstanceKey, Phase};
+    use serde_json::json;
+
+    async fn copies(used_by: &[&str]) -> (Scene, Copies) {
+        let aws = Simulated::new(|_: &Call| identity("222222222222", "arn:aws:iam::222222222222:user/me"));
+        let cloud = cloud_of(&aws).await;
+        let mut scene = Scene::new("");
+        let subject = scene.seen("vpc").subject.clone();
+        let record = record(&subject, "vpc-1", Phase::Ready);
+        let item = Item { kind: kind("ec2.services.k8s.aws/v1alpha1", "VPC").unwrap(), subject, cloud };
+        let used_by = used_by.iter().map(|id| (*id).to_owned()).collect();
+        let found = vec![Copy { item, record, id: "vpc-2".into(), used_by }];
+        (scene, Copies { found, unread: BTreeSet::from(["not looked".to_owned()]) })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_copy_that_nothing_uses_is_a_change_of_its_own_and_one_that_is_used_is_refused() {
+        let (scene, unused) = copies(&[]).await;
+        let mut plan = scene.plan().plan;
+        let (changes, deletions) = (plan.changes.len(), plan.summary.delete);
+        tell(&unused, &mut plan);
+        let change = plan.changes.last().unwrap();
+        assert_eq!((plan.changes.len(), plan.summary.delete), (changes + 1, deletions + 1));
+        assert_eq!(change.address.as_str(), "Network/one/vpc (second copy vpc-2)");
+        assert_eq!(change.reason.as_deref(), Some("a second copy that nothing uses; the recorded one is vpc-1"));
+        assert_ne!(change.identity, unused.found[0].record.identity, "its original has a change too");
+        assert_eq!(plan.warnings, ["not looked"]);
+
+        let (_, used) = copies(&["subnet-9"]).await;
+        tell(&used, &mut plan);
+        let reason = plan.changes.last().unwrap().reason.clone().unwrap();
+        assert!(plan.is_refused() && reason.starts_with("vpc-2 carries the same lineage and address as vpc-1"), "{reason}");
+        assert!(reason.contains("subnet-9 uses it; take it out of use"), "{reason}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_destroy_leaves_alone_what_is_used_and_says_so() {
+        let (scene, used) = copies(&["subnet-9"]).await;
+        let mut plan = scene.plan().plan;
+        let changes = plan.changes.len();
+        tell_destroy(&used, &mut plan);
+        assert_eq!((plan.changes.len(), plan.summary.refused), (changes, 0));
+        assert!(plan.warnings[1].starts_with("left alone: vpc-2 carries"), "{:?}", plan.warnings);
+    }
+
+    /// What the state names is used, whatever AWS says.
+    #[tokio::test(start_paused = true)]
+    async fn what_a_record_names_is_used() {
+        let mut scene = Scene::new("");
+        let subject = scene.seen("subnet").subject.clone();
+        let key = InstanceKey { api_version: "a".into(), kind: "K".into(), namespace: "n".into(), name: "i".into() };
+        let mut state = StateFile::new(key);
+        state
+            .resources
+            .push(Record { applied: json!({"spec": {"a": [{"vpcID": "vpc-2"}]}}), ..record(&subject, "x", Phase::Ready) });
+        assert_eq!(named_by(&state, "vpc-2"), ["Network/one/subnet"]);
+        assert_eq!(named_by(&state, "vpc-3"), Vec::<String>::new());
+        assert_eq!(unrecorded(vec!["x".into(), "vpc-2".into()], &state), ["vpc-2"]);
+    }
+}

@@ -207,7 +207,7 @@ impl Scene {
         self
     }
 
-    pub(in crate::engine) fn plan(&self) -> Planned {
+    pub(crate) fn plan(&self) -> Planned {
         plan(PlanInput {
             work: &self.work,
             header: Header {
