@@ -39,6 +39,11 @@ impl Reader {
         Ok(marked.into_iter().filter_map(|tag| tag.resource_id).collect())
     }
 
+    /// The same with NAT gateways, gone ones included.
+    pub async fn marked_ids(&self, instance: &str) -> Result<Vec<String>, CallError> {
+        Ok(self.marked(instance).await?.into_iter().filter_map(|tag| tag.resource_id).collect())
+    }
+
     /// The tags with an instance's mark.
     async fn marked(&self, instance: &str) -> Result<Vec<TagDescription>, CallError> {
         let instance = tags::value(instance);

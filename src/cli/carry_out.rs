@@ -135,7 +135,8 @@ impl CarryOut<'_> {
     {
         self.progress.restart();
         let guard = self.context.signals.guard(stop.clone(), self.on_interrupt());
-        let ended = join_all(runs.into_iter().map(|(instance, run)| async { (instance, run.await) })).await;
+        let all = join_all(runs.into_iter().map(|(instance, run)| async { (instance, run.await) }));
+        let ended = stopping(all, self.context.printer.unread(), stop).await;
         drop(guard);
         self.progress.finish();
         let mut reports = Vec::new();
@@ -176,6 +177,16 @@ impl CarryOut<'_> {
         let text = self.context.printer.error_style().paint(Look::Yellow, text);
         move || progress.note(&text)
     }
+}
+
+/// Carries out to the end. When nobody reads any more what is said, the run is asked to stop.
+async fn stopping<T>(all: impl Future<Output = T>, unread: impl Future<Output = ()>, stop: &Stop) -> T {
+    tokio::pin!(all);
+    tokio::select! {
+        ended = &mut all => return ended,
+        () = unread => stop.request(),
+    }
+    all.await
 }
 
 /// Whether a plan says nothing that a drift does not say.

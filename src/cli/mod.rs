@@ -22,6 +22,7 @@ mod json_drift;
 mod kubeconfig;
 pub mod launch;
 mod line_diff;
+mod live;
 pub mod load;
 pub mod logging;
 pub mod printer;

@@ -1,5 +1,6 @@
 //! The only code that writes to the terminal. Results go to standard output, everything else to standard error. A reader
-//! that goes away (`fleetctl plan … | head`) silences its stream; the command goes on.
+//! that goes away (`fleetctl plan … | head`) silences its stream; the command goes on, and what changes something stops as
+//! at a first Ctrl-C ([`Printer::unread`]).
 
 use super::arguments::{ColorChoice, OutputFormat};
 use super::fit;
@@ -10,6 +11,7 @@ use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
 
 /// Writes. Cheap to clone.
 #[derive(Clone)]
@@ -22,6 +24,8 @@ struct Inner {
     screen: Mutex<Screen>,
     /// The cursor stands behind a question.
     is_asking: AtomicBool,
+    /// Somebody who read one of the streams went away.
+    unread: watch::Sender<bool>,
 }
 
 /// What the printer is told once.
@@ -60,6 +64,9 @@ impl PrinterSettings {
     }
 }
 
+/// `EIO`: what Linux, macOS and the BSDs answer whoever writes to a terminal that was closed.
+const CLOSED_TERMINAL: i32 = 5;
+
 /// A stream; `None` once nothing can be written any more.
 struct Stream {
     to: Option<Box<dyn Write + Send>>,
@@ -72,12 +79,14 @@ impl Stream {
         Mutex::new(Self { to, lost: None })
     }
 
-    fn write(&mut self, text: &str) {
-        let Some(stream) = &mut self.to else { return };
-        if let Err(error) = stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
-            self.to = None;
-            self.lost = Some(error).filter(|error| error.kind() != std::io::ErrorKind::BrokenPipe);
-        }
+    /// Whether it could be written, or nothing could be written before already.
+    #[must_use]
+    fn write(&mut self, text: &str) -> bool {
+        let Some(stream) = &mut self.to else { return true };
+        let Err(error) = stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) else { return true };
+        self.to = None;
+        self.lost = Some(error).filter(|error| error.kind() != std::io::ErrorKind::BrokenPipe);
+        false
     }
 }
 
@@ -94,7 +103,8 @@ impl Printer {
 
     fn of(settings: PrinterSettings, out: Mutex<Stream>, error: Mutex<Stream>) -> Self {
         let screen = Mutex::new(Screen::on_standard_error());
-        Self(Arc::new(Inner { settings, out, error, screen, is_asking: AtomicBool::new(false) }))
+        let (is_asking, unread) = (AtomicBool::new(false), watch::Sender::new(false));
+        Self(Arc::new(Inner { settings, out, error, screen, is_asking, unread }))
     }
 
     /// The same streams with other settings.
@@ -104,9 +114,12 @@ impl Printer {
         Self::of(settings, take(&self.0.out), take(&self.0.error))
     }
 
-    /// Why results were lost, if they were; a reader that went away is no loss.
+    /// Why results were lost, if they were; a reader that went away is no loss, nor is a terminal that was closed.
     pub fn lost_results(&self) -> Option<String> {
-        lock(&self.0.out).lost.as_ref().map(|error| format!("the results could not be written: {error}"))
+        let was_terminal = self.0.settings.columns.is_some();
+        let out = lock(&self.0.out);
+        let lost = out.lost.as_ref().filter(|error| !(was_terminal && error.raw_os_error() == Some(CLOSED_TERMINAL)));
+        lost.map(|error| format!("the results could not be written: {error}"))
     }
 
     /// What it was told.
@@ -187,15 +200,27 @@ impl Printer {
     fn write_line(&self, stream: &Mutex<Stream>, text: &str) {
         let end = if text.ends_with('\n') { "" } else { "\n" };
         if self.0.is_asking.swap(false, Ordering::SeqCst) {
-            lock(&self.0.error).write("\n");
+            self.write(&self.0.error, "\n");
         }
-        lock(&self.0.screen).above(|| lock(stream).write(&format!("{text}{end}")));
+        lock(&self.0.screen).above(|| self.write(stream, &format!("{text}{end}")));
+    }
+
+    fn write(&self, stream: &Mutex<Stream>, text: &str) {
+        if !lock(stream).write(text) {
+            self.0.unread.send_replace(true);
+        }
+    }
+
+    /// Returns when something could not be written, because its reader went away or the terminal was closed.
+    pub(super) async fn unread(&self) {
+        // The sender lives as long as `self`, so this cannot fail.
+        let _ = self.0.unread.subscribe().wait_for(|unread| *unread).await;
     }
 
     /// A question: like [`Printer::failure`], wrapped, and the cursor stays on the line.
     pub fn question(&self, text: &str) {
         let text = fit::question(text, self.screen_size().1);
-        lock(&self.0.error).write(&text);
+        self.write(&self.0.error, &text);
         self.0.is_asking.store(true, Ordering::SeqCst);
     }
 
@@ -250,6 +275,7 @@ impl Write for Captured {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures::FutureExt as _;
 
     struct Failing(std::io::ErrorKind);
 
@@ -289,6 +315,14 @@ mod tests {
         printer.result("lost too");
         printer.note("kept");
         assert_eq!((error.text().as_str(), printer.lost_results()), ("kept\n", None));
+        assert!(printer.unread().now_or_never().is_some());
+    }
+
+    #[test]
+    fn what_is_read_is_not_unread() {
+        let (printer, ..) = Captured::printer(PrinterSettings::PLAIN);
+        printer.result("a");
+        assert!(printer.unread().now_or_never().is_none());
     }
 
     #[test]

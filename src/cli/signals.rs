@@ -1,5 +1,8 @@
-//! Ctrl-C and SIGTERM. While something is being changed, the first one asks the run to stop and the second one leaves at
-//! once; at any other time the first one leaves.
+//! Ctrl-C, SIGTERM, and SIGHUP, which a terminal sends that is closed. While something is being changed, the first one asks
+//! the run to stop and the second one leaves at once; at any other time the first one leaves.
+//!
+//! A reader that goes away while something is being changed (`fleetctl apply … | head`) does what a first signal does: see
+//! [`super::carry_out`].
 
 use crate::engine::stop::Stop;
 use std::sync::Arc;
@@ -93,19 +96,40 @@ impl Drop for Guard {
     }
 }
 
-/// Passes on Ctrl-C and SIGTERM. Where they cannot be listened to they end the process, as they would without us.
+/// Passes on Ctrl-C, SIGTERM and SIGHUP. Where they cannot be listened to they end the process, as they would without us.
+/// Whoever has SIGHUP ignored (`nohup`) keeps it ignored.
 #[cfg(unix)]
 async fn pass_on(signals: &Signals) {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
         return;
     };
+    let mut hang_up = (!ignores_hang_up()).then(|| signal(SignalKind::hangup()).ok()).flatten();
     loop {
         tokio::select! {
             _ = interrupt.recv() => signals.raise(),
             _ = terminate.recv() => signals.raise(),
+            Some(()) = next(&mut hang_up) => signals.raise(),
         }
     }
+}
+
+/// The next signal, if it is listened to; else never.
+#[cfg(unix)]
+async fn next(signal: &mut Option<tokio::signal::unix::Signal>) -> Option<()> {
+    match signal {
+        Some(signal) => signal.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether the process was started with SIGHUP ignored, as far as the system tells.
+#[cfg(unix)]
+fn ignores_hang_up() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // SIGHUP is signal 1, the lowest bit.
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
 /// Passes on Ctrl-C.

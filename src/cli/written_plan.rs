@@ -37,6 +37,9 @@ pub struct WrittenPlan {
     documents: Vec<DocumentHash>,
     /// One an instance.
     plans: Vec<Plan>,
+    /// SHA-256 of everything else in the file, as [`WrittenPlan::sum`] has it: what is carried out is what was written.
+    #[serde(default)]
+    checksum: String,
 }
 
 /// A file and the SHA-256 of its text.
@@ -53,9 +56,22 @@ impl WrittenPlan {
             let message = "--out needs documents that can be read again: name files instead of standard input";
             return Err(CliError::Usage(message.into()));
         }
-        let writer = format!("fleetctl {}", env!("CARGO_PKG_VERSION"));
         let folder = std::env::current_dir().unwrap_or_default();
-        Ok(Self { version: VERSION, writer, inputs, folder, documents: hashes(project), plans })
+        let documents = hashes(project);
+        let plan = Self { version: VERSION, writer: writer(), inputs, folder, documents, plans, checksum: String::new() };
+        Ok(plan.sealed())
+    }
+
+    /// With the checksum of what it holds.
+    fn sealed(mut self) -> Self {
+        self.checksum = self.sum();
+        self
+    }
+
+    /// The checksum of what it holds, whatever the file looks like.
+    fn sum(&self) -> String {
+        let bare = Self { checksum: String::new(), ..self.clone() };
+        serde_json::to_value(bare).map(|value| sha256(value.to_string())).unwrap_or_default()
     }
 
     /// Writes the file, whole or not at all.
@@ -81,7 +97,13 @@ impl WrittenPlan {
         };
         let value: Value = serde_json::from_str(&text).map_err(|error| damaged(&error))?;
         match value.get(MARK).and_then(Value::as_u64) {
-            Some(VERSION) => serde_json::from_value(value).map(Some).map_err(|error| damaged(&error)),
+            Some(VERSION) => {
+                let plan: Self = serde_json::from_value(value).map_err(|error| damaged(&error))?;
+                if plan.checksum != plan.sum() {
+                    return Err(damaged(&"it is not what was written: plan again"));
+                }
+                Ok(Some(plan))
+            }
             Some(version) => Err(damaged(&format!("it has version {version}, this fleetctl reads up to {VERSION}"))),
             None => Err(damaged(&format!("`{MARK}` is not a number"))),
         }
@@ -106,6 +128,9 @@ impl WrittenPlan {
 
     /// Refuses documents and definitions that have moved.
     pub fn check_documents(&self, project: &Project) -> Result<(), CliError> {
+        if self.writer != writer() {
+            return Err(out_of_date(None, &format!("{} has made it, and this is {}", self.writer, writer())));
+        }
         let now = hashes(project);
         let changed =
             self.documents.iter().find(|written| !now.contains(written)).or(now.iter().find(|new| !self.documents.contains(new)));
@@ -132,6 +157,11 @@ impl WrittenPlan {
     }
 }
 
+/// Who writes plans. Another version may do something else for the same plan.
+fn writer() -> String {
+    format!("fleetctl {}", env!("CARGO_PKG_VERSION"))
+}
+
 fn out_of_date(instance: Option<String>, reason: &str) -> CliError {
     CliError::Engine { instance, error: Box::new(EngineError::PlanOutOfDate(reason.to_owned())) }
 }
@@ -155,6 +185,9 @@ fn difference(written: &Plan, now: &Plan) -> Option<String> {
     }
     if before.targets != after.targets {
         return Some("accounts, regions or roles have changed".into());
+    }
+    if let Some(call) = written.open_calls.first() {
+        return Some(format!("when it was made it was not known what had come of {call}, which has been looked for now"));
     }
     // The lock is taken on a state, so applying makes one where there was none; it has been used for nothing yet.
     let still_unused = before.lineage.is_empty() && after.serial == 0;
@@ -228,6 +261,7 @@ mod tests {
         check(&|plan| plan.changes[1].action = Action::Update);
         check(&|plan| plan.changes.push(change(Action::Create, "vpc/subnet", "Subnet")));
         check(&|plan| drop(plan.changes.pop()));
+        check(&|plan| plan.changes[0].id = Some("another".into()));
         insta::assert_snapshot!(differences.join("\n"), @"
         the state has moved from serial 7 to 8
         the state has moved from serial 7 to 7
@@ -237,21 +271,75 @@ mod tests {
         EksCluster/demo/vpc/vpc has changed
         EksCluster/demo/vpc/subnet is new
         EksCluster/demo/vpc/vpc is no longer there
+        EksCluster/demo/eks/cluster has changed
         ");
+    }
+
+    #[test]
+    fn a_plan_that_was_made_before_open_calls_were_resolved_is_out_of_date() {
+        let mut written = base();
+        written.open_calls = vec!["CreateVpc of EksCluster/demo/vpc/vpc".into()];
+        let why = difference(&written, &base()).unwrap();
+        assert_eq!(
+            why,
+            "when it was made it was not known what had come of CreateVpc of EksCluster/demo/vpc/vpc, which has been looked for now"
+        );
+    }
+
+    fn written() -> WrittenPlan {
+        WrittenPlan {
+            version: VERSION,
+            writer: writer(),
+            inputs: vec!["cluster.yaml".into()],
+            folder: "/home/me/fleet".into(),
+            documents: vec![DocumentHash { name: "cluster.yaml".into(), sha256: "00".into() }],
+            plans: vec![base()],
+            checksum: String::new(),
+        }
+        .sealed()
+    }
+
+    /// A plan that was reviewed is what runs: not one that somebody has edited, or of which a part is missing.
+    #[test]
+    fn a_plan_that_was_edited_or_cut_off_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("plan.json");
+        let whole = serde_json::to_string_pretty(&written()).unwrap();
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            WrittenPlan::read(std::slice::from_ref(&path))
+                .map(|plan| plan.is_some())
+                .map_err(|error| error.diagnostics()[0].message.clone())
+        };
+        assert_eq!(read(&whole), Ok(true));
+        let edited = whole.replace("\"1.34\"", "\"1.35\"");
+        assert_ne!(edited, whole);
+        assert!(read(&edited).unwrap_err().ends_with("it is not what was written: plan again"));
+        let mut without: Value = serde_json::from_str(&whole).unwrap();
+        without.as_object_mut().unwrap().remove("checksum");
+        assert!(read(&without.to_string()).unwrap_err().ends_with("it is not what was written: plan again"));
+        assert!(read(&whole[..whole.len() / 2]).is_err());
+    }
+
+    #[test]
+    fn the_plan_of_another_version_is_refused() {
+        let project = Project {
+            documents: crate::graph::documents::Documents::default(),
+            definitions: crate::graph::definition::Definitions::default(),
+            used: crate::state::file::DefinitionsUsed::default(),
+            files: Vec::new(),
+            problems: Vec::new(),
+        };
+        let older = WrittenPlan { writer: "fleetctl 0.0.1".into(), ..written() };
+        let refused = older.check_documents(&project).unwrap_err().to_string();
+        assert!(refused.contains("fleetctl 0.0.1 has made it, and this is fleetctl "), "{refused}");
     }
 
     #[test]
     fn a_written_plan_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("plan.json");
-        let plan = WrittenPlan {
-            version: VERSION,
-            writer: "fleetctl 0.1.0".into(),
-            inputs: vec!["cluster.yaml".into()],
-            folder: "/home/me/fleet".into(),
-            documents: vec![DocumentHash { name: "cluster.yaml".into(), sha256: "00".into() }],
-            plans: vec![base()],
-        };
+        let plan = written();
         plan.write(&path).unwrap();
         assert_eq!(WrittenPlan::read(&[path]).unwrap(), Some(plan.clone()));
         let error = plan.check_inputs().unwrap_err();

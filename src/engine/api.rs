@@ -115,7 +115,8 @@ impl Engine {
         let state = session::read(self.store.as_ref(), &work.key()).await?;
         let site = super::apply::Site::new(self, work).await?;
         let mut sighting = site.plan(work, state.as_ref()).await?;
-        sighting.planned.plan.warnings = preflight::warnings(work, &sighting).await;
+        let warnings = preflight::warnings(work, &sighting).await;
+        sighting.planned.plan.warnings.extend(warnings);
         sighting.tell_what_lives().await;
         Ok(sighting.planned.plan)
     }

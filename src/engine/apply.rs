@@ -3,6 +3,7 @@
 use super::api::{ArgoCd, Engine, NO_ARGOCD};
 use super::clouds;
 use super::context::{Context, Item};
+use super::copies::{self, Copies};
 use super::drain;
 use super::drift;
 use super::drift::report::DriftReport;
@@ -11,6 +12,7 @@ use super::finding::Finding;
 use super::look::Patience;
 use super::outcome::Stopwatch;
 use super::outlook::Outlook;
+use super::ownership;
 use super::plan::{Action, Change, Header, Plan, Target};
 use super::planner::{self, Orphan, PlaceFacts, PlanInput, Planned, Seen};
 use super::refresh::{Reading, Unanswered, Wanted, look_again, refresh, refresh_orphans};
@@ -63,6 +65,7 @@ pub(super) struct Sighting {
     seen: BTreeMap<NodeIndex, Seen>,
     pub(super) items: BTreeMap<NodeIndex, Item>,
     doomed: Vec<Doomed>,
+    copies: Copies,
     has_argocd: bool,
 }
 
@@ -73,6 +76,7 @@ struct Looked {
     doomed: Vec<Doomed>,
     seen: BTreeMap<NodeIndex, Seen>,
     orphans: Vec<Orphan>,
+    copies: Copies,
     started: Instant,
 }
 
@@ -118,7 +122,8 @@ pub(super) async fn open(engine: &Engine, mut work: Work, scope: Scope) -> Resul
         Scope::DriftOnly => Some(hold_back(&mut work, &looked, &state)?),
     };
     let mut sighting = site.planned(&work, Some(&state), looked).await?;
-    sighting.planned.plan.warnings = super::preflight::check(&work, &sighting).await?;
+    let warnings = super::preflight::check(&work, &sighting).await?;
+    sighting.planned.plan.warnings.extend(warnings);
     sighting.tell_what_lives().await;
     Ok(Apply { engine: engine.clone(), work, session, sighting, drift })
 }
@@ -182,11 +187,14 @@ impl Apply {
         let (stopwatch, events) = Stopwatch::start(&self.engine.events, &self.engine.settings.argocd);
         let context = Context { events, ..context(&self.engine, &journal, stop) };
         let plan = plan.clone();
-        let Sighting { planned, seen, items, doomed, .. } = self.sighting;
+        let Sighting { planned, seen, items, doomed, copies, .. } = self.sighting;
         let parts = parts(&self.work, &planned.plan, seen, items);
         let recorder = context.recorder.clone();
+        let copying = context.clone();
         let run = Run::new(&self.work, &CATALOG, context, self.engine.settings.parallelism, planned, parts);
+        let removed = Box::pin(copies::remove(&copying, &copies)).await;
         let mut report = run.carry_out(doomed).await;
+        report.add(removed);
         stopwatch.complete(&mut report, &plan, &journal.snapshot(), recorder.effective());
         if let Err(error) = self.session.close().await {
             report.not_closed(&error);
@@ -330,20 +338,22 @@ impl Site {
             self.answers(work, assumed(work, &wanted)).await;
             Ok(())
         };
-        let (mut seen, orphans, ()) = tokio::try_join!(refresh(&wanted, reading), refresh_orphans(&doomed, reading), asked)?;
+        let (read, read_orphans) = (refresh(&wanted, reading), refresh_orphans(&doomed, reading));
+        let (mut seen, orphans, copies, ()) = tokio::try_join!(read, read_orphans, Box::pin(copies::look(self, state)), asked)?;
         look_again(work, &wanted, &mut seen, reading).await?;
-        Ok(Looked { wanted, doomed, seen, orphans, started })
+        Ok(Looked { wanted, doomed, seen, orphans, copies, started })
     }
 
     /// Plans with what was read.
     async fn planned(&self, work: &Work, state: Option<&StateFile>, looked: Looked) -> Result<Sighting, EngineError> {
-        let Looked { wanted, mut doomed, seen, mut orphans, .. } = looked;
+        let Looked { wanted, mut doomed, seen, mut orphans, mut copies, .. } = looked;
         let facts = self.facts(work, &seen).await?;
         let drift_only = work.held_back.drift_only;
         if drift_only {
             // What has left the graph stays: that is for an apply of everything.
             doomed.clear();
             orphans.clear();
+            copies = Copies::default();
         }
         let input = PlanInput {
             work,
@@ -354,6 +364,8 @@ impl Site {
             open_calls: state.map(|state| open_calls(&state.open)).unwrap_or_default(),
         };
         let mut planned = planner::plan(input);
+        self.refuse_what_others_own(work, state, &mut planned).await?;
+        copies::tell(&copies, &mut planned.plan);
         let is_unread =
             |one: &&Wanted| one.unreachable.is_none() && seen.get(&one.index).is_some_and(|seen| seen.unreachable.is_some());
         let unread: Vec<&Address> = wanted.iter().filter(is_unread).map(|one| &one.item.subject.address).collect();
@@ -370,7 +382,24 @@ impl Site {
                 _ => drop(items.insert(index, item)),
             }
         }
-        Ok(Sighting { planned, seen, items, doomed, has_argocd: self.has_argocd() })
+        Ok(Sighting { planned, seen, items, doomed, copies, has_argocd: self.has_argocd() })
+    }
+
+    /// Refuses what another state of the store has recorded. The others are read only if there is something to take on.
+    async fn refuse_what_others_own(
+        &self,
+        work: &Work,
+        state: Option<&StateFile>,
+        planned: &mut Planned,
+    ) -> Result<(), EngineError> {
+        if !ownership::takes_on(&planned.plan) {
+            return Ok(());
+        }
+        // One that cannot be read says so wherever it is used.
+        let states = session::read_each(self.engine.store.as_ref()).await?.into_iter().filter_map(|(_, state)| state.ok());
+        let states: Vec<StateFile> = states.collect();
+        ownership::refuse(planned, work, state, &ownership::Recorded::of_others(&states, &work.key()));
+        Ok(())
     }
 
     /// What is true of every account and region in which a subnet is to be made.

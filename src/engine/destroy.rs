@@ -3,6 +3,7 @@
 use super::api::Engine;
 use super::apply::{Site, context};
 use super::context::{Context, Item};
+use super::copies::{self, Copies};
 use super::drain::{self, Drain};
 use super::outcome::{Circumstances, Stopwatch};
 use super::plan::{Action, Applications, Change, Header, Plan, Summary, Target};
@@ -25,6 +26,7 @@ pub struct Destroy {
     engine: Engine,
     session: Session,
     doomed: Vec<Doomed>,
+    copies: Copies,
     drain: Option<Drain>,
     plan: Plan,
 }
@@ -46,8 +48,10 @@ pub(super) async fn open(engine: &Engine, key: &InstanceKey, drain: Option<Drain
     }
     removal::sort(&mut doomed);
     let applications = drain::look(&doomed, drain.is_some()).await;
-    let plan = plan(site.caller(), &state, &doomed, applications);
-    Ok(Some(Destroy { engine: engine.clone(), session, doomed, drain, plan }))
+    let mut plan = plan(site.caller(), &state, &doomed, applications);
+    let copies = Box::pin(copies::look(&site, Some(&state))).await?;
+    copies::tell_destroy(&copies, &mut plan);
+    Ok(Some(Destroy { engine: engine.clone(), session, doomed, copies, drain, plan }))
 }
 
 impl Destroy {
@@ -72,7 +76,10 @@ impl Destroy {
             (Vec::new(), false)
         };
         let removed = if kept.is_empty() && !stopped {
-            remove(&context, self.doomed, self.engine.settings.parallelism).await
+            // A copy may lie in what goes.
+            let mut ended = Box::pin(copies::remove(&context, &self.copies)).await;
+            ended.add(remove(&context, self.doomed, self.engine.settings.parallelism).await);
+            ended
         } else {
             not_drained(self.doomed, kept)
         };
@@ -102,7 +109,8 @@ async fn remove(context: &super::context::Context, doomed: Vec<Doomed>, parallel
     let gone: BTreeSet<&Address> = removed.done.iter().map(|done| &done.address).collect();
     let gone: Vec<_> = looked_at.iter().filter(|(_, record)| gone.contains(&record.address)).collect();
     let leftovers = gone.iter().copied().filter(|one| may_have_a_copy(one, &gone)).map(left_behind);
-    let leftovers: Vec<Failure> = futures::future::join_all(leftovers).await.into_iter().flatten().collect();
+    let leftovers = futures::future::join_all(leftovers).await.into_iter().flatten();
+    let leftovers: Vec<Failure> = leftovers.collect();
     removed.failed.extend(leftovers);
     removed
 }
@@ -123,16 +131,29 @@ fn may_have_a_copy((item, record): &(Item, Record), gone: &[&(Item, Record)]) ->
     (item.kind.has_unique_id() || record.identity.is_secret()) && !went_with
 }
 
-/// Something that carries our marks although its record is gone: a second copy that nobody recorded.
-async fn left_behind((item, record): &(Item, Record)) -> Option<Failure> {
+/// What carries our marks although its record is gone: second copies that nobody recorded.
+async fn left_behind((item, record): &(Item, Record)) -> Vec<Failure> {
     let failure = |reason: String| Failure::new(record.address.clone(), item.kind_name().to_owned(), reason);
+    let not_looked = |error| vec![failure(format!("could not look whether anything is left: {error}"))];
+    if item.kind.prefix_of_ids().is_some() {
+        let copies = match item.kind.copies(&item.cloud.readers, &item.subject, &record.id).await {
+            Ok(copies) => copies,
+            Err(error) => return not_looked(error),
+        };
+        return copies.into_iter().map(|copy| failure(left(&copy.id, &copy.used_by))).collect();
+    }
     match item.kind.find(&item.cloud.readers, &item.subject, &record.applied).await {
         Ok(Some(observed)) if observed.owner(&item.subject.marks) == Owner::Ours && observed.readiness != Readiness::Deleting => {
-            Some(failure(format!("{} is left over: it carries the tags of this state", observed.id)))
+            vec![failure(left(&observed.id, &[]))]
         }
-        Ok(_) => None,
-        Err(error) => Some(failure(format!("could not look whether anything is left: {error}"))),
+        Ok(_) => Vec::new(),
+        Err(error) => not_looked(error),
     }
+}
+
+fn left(id: &str, used_by: &[String]) -> String {
+    let used = if used_by.is_empty() { String::new() } else { format!(", and {} uses it", used_by.join(", ")) };
+    format!("{id} is left over: it carries the tags of this state{used}")
 }
 
 fn plan(caller: &str, state: &StateFile, doomed: &[Doomed], applications: Vec<Applications>) -> Plan {

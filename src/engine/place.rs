@@ -1,6 +1,7 @@
 //! Placing: the account, region and role of every resource.
 
 use super::api::EngineSettings;
+use super::ownership::AwsName;
 use super::report::EngineError;
 use super::work::{HeldBack, Place, Work};
 use crate::aws::identity::{self, Question, Refusal};
@@ -51,17 +52,29 @@ pub(super) fn place_all(
 /// Instances that would make the objects of another one: each of the two would take them for its own.
 fn rendered_twice(works: &[Work]) -> Vec<Diagnostic> {
     let mut owners: BTreeMap<&Identity, &Work> = BTreeMap::new();
+    let mut names: BTreeMap<AwsName, &Work> = BTreeMap::new();
     let mut problems = Vec::new();
     for work in works {
-        let clash = work.places.iter().flatten().find_map(|place| owners.get(&place.identity).map(|other| (place, *other)));
-        if let Some((place, other)) = clash {
-            let message = format!("{} and {} would both make {}", other.key(), work.key(), place.identity);
+        let placed = || work.places.iter().enumerate().filter_map(|(index, place)| Some((NodeIndex(index), place.as_ref()?)));
+        let own: Vec<AwsName> = placed().filter_map(|(index, place)| name_in_aws(work, index, place)).collect();
+        let by_identity = || {
+            let clash = placed().find_map(|(_, place)| owners.get(&place.identity).map(|other| (place, *other)));
+            clash.map(|(place, other)| (place.identity.to_string(), other))
+        };
+        let by_name = || own.iter().find_map(|name| names.get(name).map(|other| (name.to_string(), *other)));
+        if let Some((what, other)) = by_identity().or_else(by_name) {
+            let message = format!("{} and {} would both make {what}", other.key(), work.key());
             let problem = Diagnostic::error("duplicate-identity", message).at(&work.graph.instance.node.location);
             problems.push(problem.suggest("give each instance a name of its own in its spec"));
         }
         owners.extend(work.places.iter().flatten().map(|place| (&place.identity, work)));
+        names.extend(own.into_iter().map(|name| (name, work)));
     }
     problems
+}
+
+fn name_in_aws(work: &Work, index: NodeIndex, place: &Place) -> Option<AwsName> {
+    AwsName::of(&place.identity, &work.blank.node(index).desired.known_part())
 }
 
 fn unplaced(graph: Graph, definitions: &DefinitionsUsed) -> Work {

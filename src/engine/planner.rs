@@ -1,9 +1,10 @@
 //! The planner: a pure function of documents, recorded, observed and facts. It reads no clock, no environment, no network.
 
+mod guards;
 mod leaves;
 mod orphans;
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;
 
 pub(super) use self::leaves::joined;
 use self::leaves::{Leaf, leaves};
@@ -12,7 +13,7 @@ use super::plan::{Action, Change, FieldDifference, Header, NotCarriedOut, Plan, 
 use super::work::{Place, Work};
 use crate::graph::catalog::{KindDescription, Production, Support};
 use crate::graph::evaluation::{Evaluation, Observation, Observations};
-use crate::graph::expansion::NodeIndex;
+use crate::graph::expansion::{Edge, NodeIndex};
 use crate::graph::identity::{Address, Identity};
 use crate::graph::path;
 use crate::graph::tree::Tree;
@@ -114,7 +115,8 @@ pub fn plan(input: PlanInput<'_>) -> Planned {
             (Some(place), Some(seen), Some(kind)) => {
                 let facts = input.facts.get(&(place.identity.account.clone(), place.identity.region.clone()));
                 let desired = &evaluation.node(*index).desired;
-                changes.push(Decision { kind, place, seen, desired, facts }.decide());
+                let new_sources = new_sources(&input, *index);
+                changes.push(Decision { kind, place, seen, desired, facts, new_sources }.decide());
             }
             _ => not_carried_out.extend(left_out(&input, *index)),
         }
@@ -175,6 +177,18 @@ struct Decision<'a> {
     seen: &'a Seen,
     desired: &'a Tree,
     facts: Option<&'a PlaceFacts>,
+    /// What it reads of objects that are yet to be made.
+    new_sources: Vec<(&'a Edge, &'a Address)>,
+}
+
+/// What a resource reads of others that are neither recorded nor there.
+fn new_sources<'a>(input: &PlanInput<'a>, index: NodeIndex) -> Vec<(&'a Edge, &'a Address)> {
+    let is_new = |edge: &&Edge| {
+        let seen = input.seen.get(&edge.to);
+        seen.is_some_and(|seen| seen.record.is_none() && seen.observed.is_none() && seen.unreachable.is_none())
+    };
+    let edges = input.work.graph.edges_from(index).filter(is_new);
+    edges.map(|edge| (edge, &input.work.graph.node(edge.to).address)).collect()
 }
 
 impl Decision<'_> {
@@ -300,6 +314,10 @@ impl Decision<'_> {
         if let Some(change) = changes.iter().find(|change| change.changeability != Changeability::InPlace) {
             let reason = refusal(change);
             return self.with_fields(Action::Refused, Some(reason), &changes, &[]);
+        }
+        if let Some((change, source)) = guards::moved_onto_new(self, observed, applied, &unknown) {
+            let reason = guards::why_not_moved(&change, source);
+            return self.with_fields(Action::Refused, Some(reason), &changes, &unknown);
         }
         if !changes.is_empty() || !unknown.is_empty() {
             return self.with_fields(Action::Update, None, &changes, &unknown);

@@ -259,7 +259,8 @@ fn unmarked(item: &Item, observed: &Observed) -> String {
     }
 }
 
-async fn delete(context: &Context, item: &Item, record: &Record) -> Result<(), Trouble> {
+/// Sends the delete call, again if its reply is lost.
+pub(super) async fn delete(context: &Context, item: &Item, record: &Record) -> Result<(), Trouble> {
     let mut lost = None;
     for _ in 0..ATTEMPTS {
         match item.kind.delete(&item.cloud, &context.recorder, &item.subject, record).await {

@@ -3,6 +3,7 @@
 use super::failure::{Answer, Reason};
 use super::outcome::{Circumstances, Place};
 use super::plan::Plan;
+use super::removal::Ended;
 use crate::graph::identity::{Address, Identity};
 use crate::state::error::StateError;
 use crate::state::session::Holding;
@@ -33,6 +34,16 @@ pub struct RunReport {
 }
 
 impl RunReport {
+    /// Adds how others ended.
+    pub(super) fn add(&mut self, ended: Ended) {
+        if !ended.failed.is_empty() {
+            self.end = End::Failed;
+        }
+        self.done.extend(ended.done);
+        self.failed.extend(ended.failed);
+        self.not_reached.extend(ended.not_reached);
+    }
+
     /// Adds that the state could not be closed after the run. What the run did is recorded in its journal all the same.
     pub(super) fn not_closed(&mut self, error: &StateError) {
         let reason = match error {

@@ -146,7 +146,7 @@ async fn make(cloud: &Cloud, recorder: &Recorder, subject: &Subject, desired: &V
         }
     };
     let created = |addon: &aws_sdk_eks::types::Addon| Created { id: id(addon), status: status(subject, addon) };
-    let call = creation(subject, "CreateAddon", desired).patience(eks::patience(subject));
+    let call = creation(subject, "CreateAddon", desired).with_token().patience(eks::patience(subject));
     let (addon, record) = recorder.create(call, make, created).await?;
     let associations = wanted.pod_identity_associations.unwrap_or_default();
     let mut observed = observed(subject, &addon, associations);

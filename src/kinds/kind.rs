@@ -260,6 +260,22 @@ pub trait Kind: Send + Sync {
         false
     }
 
+    /// What the ids of its objects begin with, for kinds of which there may be a second copy: those that AWS knows no names
+    /// of.
+    fn prefix_of_ids(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Every object with our marks but the recorded one, with what uses it. What is on its way out is none.
+    fn copies<'a>(
+        &'a self,
+        _readers: &'a Readers,
+        _subject: &'a Subject,
+        _recorded: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<SecondCopy>, CallError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
     /// The object as the state may keep it: without write-only and secret fields.
     fn recordable(&self, desired: &Value) -> Value {
         desired.clone()
@@ -276,6 +292,15 @@ pub trait Kind: Send + Sync {
     fn goes_with(&self) -> Option<GoesWith> {
         None
     }
+}
+
+/// An object that bears the marks of a recorded one without being it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecondCopy {
+    /// What AWS knows it by.
+    pub id: String,
+    /// What uses it: ids of AWS. None: nothing stands in the way of removing it.
+    pub used_by: Vec<String>,
 }
 
 /// What may become of an object that is there already and bears nobody's marks.

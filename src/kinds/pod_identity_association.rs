@@ -197,7 +197,7 @@ async fn make(writer: &Writer, recorder: &Recorder, subject: &Subject, desired: 
         }
     };
     let created = |association: &Association| Created { id: id(association), status: status(subject, association) };
-    let call = creation(subject, "CreatePodIdentityAssociation", desired).patience(eks::patience(subject));
+    let call = creation(subject, "CreatePodIdentityAssociation", desired).with_token().patience(eks::patience(subject));
     let (association, record) = recorder.create(call, make, created).await?;
     let mut observed = observed(subject, &association);
     observed.tags = tags;

@@ -96,6 +96,8 @@ pub struct Call<'a> {
     pub patience: Duration,
     /// What `NotFound` means for a create or a change; for a delete it is always final.
     pub not_found: NotFound,
+    /// It carries the permit's client token: after a lost reply the very same call may be made again.
+    pub has_token: bool,
 }
 
 /// What `NotFound` means in reply to a call that makes or changes an object.
@@ -112,7 +114,7 @@ impl<'a> Call<'a> {
     /// A call with three minutes of patience.
     pub fn new(subject: &'a Subject, verb: Verb, operation: &'static str) -> Self {
         let patience = Duration::from_mins(3);
-        Self { subject, verb, operation, id: None, applied: None, patience, not_found: NotFound::MayBeFresh }
+        Self { subject, verb, operation, id: None, applied: None, patience, not_found: NotFound::MayBeFresh, has_token: false }
     }
 
     /// The same call, for an object that has this id.
@@ -131,6 +133,12 @@ impl<'a> Call<'a> {
     #[must_use]
     pub fn patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
+    }
+
+    /// The same call, which carries the permit's client token.
+    #[must_use]
+    pub fn with_token(self) -> Self {
+        Self { has_token: true, ..self }
     }
 
     /// The same call, but `NotFound` is never taken for `NotYet`.
@@ -254,8 +262,22 @@ impl Recorder {
             let entry = permit.entry();
             let (operation, address) = (call.operation, call.subject.address.as_str());
             tracing::info!(entry, operation, address, "begin");
-            let sent = make(permit);
-            match sent.await {
+            let mut lost = Lost::of(call, &permit);
+            let mut sent = make(permit);
+            let answer = loop {
+                let (permit, pause) = match lost.settle(sent.await) {
+                    Ok(answer) => break answer,
+                    Err(again) => again,
+                };
+                if !self.pause(pause).await
+                    && let Some(error) = lost.first.take()
+                {
+                    break Err(error);
+                }
+                tracing::info!(entry, operation, address, "again with the same token");
+                sent = make(permit);
+            };
+            match answer {
                 Ok(reply) => {
                     self.count();
                     tracing::info!(entry, operation, address, outcome = "succeeded", "end");
@@ -270,6 +292,15 @@ impl Recorder {
                 }
                 Err(error) => self.refused(call, entry, error, &mut attempts).await?,
             }
+        }
+    }
+
+    /// Waits; false: the run was stopped before.
+    async fn pause(&self, pause: Duration) -> bool {
+        let mut stopped = self.shared.stopped.subscribe();
+        tokio::select! {
+            () = tokio::time::sleep(pause) => true,
+            _ = stopped.wait_for(|stopped| *stopped) => false,
         }
     }
 
@@ -301,11 +332,7 @@ impl Recorder {
             attempt: attempts.made,
             delay,
         });
-        let mut stopped = self.shared.stopped.subscribe();
-        tokio::select! {
-            () = tokio::time::sleep(delay) => Ok(()),
-            _ = stopped.wait_for(|stopped| *stopped) => Err(StepError::Stopped),
-        }
+        if self.pause(delay).await { Ok(()) } else { Err(StepError::Stopped) }
     }
 
     /// What to do about a refusal.
@@ -333,6 +360,38 @@ fn freshest(state: &StateFile, subject: &Subject) -> Option<DateTime<Utc>> {
     identities.filter_map(|identity| state.record(identity)).map(|record| record.created_at).max()
 }
 
+/// What is left to be tried of a call whose reply was lost. One that carries a client token is made again with the same one
+/// and the same arguments: AWS answers with what the first has made, or makes it now. Whatever else it answers leaves open
+/// what came of the first.
+struct Lost {
+    again: Vec<(Permit, Duration)>,
+    first: Option<CallError>,
+}
+
+impl Lost {
+    fn of(call: &Call<'_>, permit: &Permit) -> Self {
+        let pauses = LOST.into_iter().rev().filter(|_| call.has_token);
+        Self { again: pauses.map(|pause| (permit.again(), pause)).collect(), first: None }
+    }
+
+    /// What the call comes to, or how it is made again.
+    fn settle<T>(&mut self, answer: Result<T, CallError>) -> Result<Result<T, CallError>, (Permit, Duration)> {
+        let error = match answer {
+            Ok(reply) => return Ok(Ok(reply)),
+            Err(error) => error,
+        };
+        let (is_definite, lost) = (error.is_definite(), self.first.take());
+        let error = lost.unwrap_or(error);
+        match self.again.pop().filter(|_| !is_definite) {
+            None => Ok(Err(error)),
+            Some(again) => {
+                self.first = Some(error);
+                Err(again)
+            }
+        }
+    }
+}
+
 /// What to do about a refusal.
 #[derive(Debug, Clone, Copy)]
 enum Answer {
@@ -347,6 +406,9 @@ enum Answer {
     },
     GiveUp,
 }
+
+/// Pauses before a call is made again that carries a client token and whose reply was lost.
+const LOST: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
 
 /// Pause after the first throttled attempt, and the longest; each ceiling is twice the one before.
 const SLOWER: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));

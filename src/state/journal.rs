@@ -84,6 +84,13 @@ impl Permit {
         Self { entry: begin.entry, token: begin.token.clone() }
     }
 
+    /// The right to make the same call once more, with the same client token: AWS takes the two for one. Only for calls that
+    /// carry the token.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self { entry: self.entry, token: self.token.clone() }
+    }
+
     /// Number of the begin entry.
     pub fn entry(&self) -> u64 {
         self.entry

@@ -51,57 +51,8 @@ fn killed_after_create_vpc() {
 }
 
 #[test]
-fn killed_after_allocate_address() {
-    killed_after("AllocateAddress");
-}
-
-#[test]
-fn killed_after_create_nat_gateway() {
-    killed_after("CreateNatGateway");
-}
-
-#[test]
-fn killed_after_create_cluster() {
-    killed_after("POST /clusters");
-}
-
-#[test]
-fn killed_after_create_role() {
-    killed_after("CreateRole");
-}
-
-#[test]
-fn killed_after_create_route_table() {
-    killed_after("CreateRouteTable");
-}
-
-#[test]
 fn killed_after_the_registration() {
     killed_after("POST /api/v1/clusters");
-}
-
-fn killed_in_destroy_after(operation: &str) {
-    let world = World::new();
-    let before = without_deleted(world.inventory(&world.workload));
-    world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
-    world.aws.trap(operation);
-    let mut child = world.spawn(&["destroy", "cluster.yaml", "--yes"]);
-    world.aws.wait_sprung();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    world.fleetctl(&["destroy", "cluster.yaml", "--yes"]).expect(0);
-    assert_eq!(without_deleted(world.inventory(&world.workload)), before, "nothing is left");
-    assert_eq!(world.registered(), json!([]));
-}
-
-#[test]
-fn killed_after_delete_cluster() {
-    killed_in_destroy_after("DELETE /clusters/*");
-}
-
-#[test]
-fn killed_after_delete_nat_gateway() {
-    killed_in_destroy_after("DeleteNatGateway");
 }
 
 #[test]

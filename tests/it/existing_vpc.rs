@@ -79,7 +79,7 @@ fn an_existing_vpc_is_looked_at_before_anything_is_changed() {
     assert_eq!(world.aws.mutating(), []);
 }
 
-fn vpc(world: &World) -> String {
+pub(crate) fn vpc(world: &World) -> String {
     format!(
         "apiVersion: kro.run/v1alpha1\nkind: Vpc\nmetadata:\n  name: shared\n  namespace: network\nspec:\n  name: shared\n  region: us-west-2\n---\n\
          apiVersion: services.k8s.aws/v1alpha1\nkind: IAMRoleSelector\nmetadata:\n  name: network\nspec:\n  \
@@ -89,7 +89,7 @@ fn vpc(world: &World) -> String {
 }
 
 /// The ids of the VPC `shared`, as lines of an `EksCluster`'s `spec.vpc`.
-fn network(world: &World) -> String {
+pub(crate) fn network(world: &World) -> String {
     let path = world.folder.path().join("state/network/Vpc.shared.json");
     let state: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let id = |name: &str| -> String {

@@ -63,3 +63,41 @@ fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     }
     files
 }
+
+/// The lock of a process that was killed keeps nobody out, and whoever waits is told everything about its holder.
+#[test]
+fn the_lock_names_its_holder_and_dies_with_it() {
+    let world = World::new();
+    world.settings(&json!({"clusterCreateSeconds": 30.0}));
+    let mut first = world.spawn(&["apply", "cluster.yaml", "--yes"]);
+    world.wait_for("POST /clusters");
+    let second = world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(5);
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    for said in [&first.id().to_string(), host.trim(), "fleetctl apply cluster.yaml --yes", "since "] {
+        assert!(second.stderr.contains(said), "{said}: {}", second.stderr);
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+    world.settings(&json!({"clusterCreateSeconds": 1.0}));
+    let third = world.fleetctl(&["destroy", "cluster.yaml", "--yes"]);
+    assert_ne!(third.code, Some(5), "{}", third.stderr);
+}
+
+/// Clusters of one account come up at one time, and what is taken away of one leaves the others alone.
+#[test]
+fn clusters_in_one_account_do_not_get_in_each_others_way() {
+    let world = World::new();
+    let names = ["workload-cluster1", "workload-cluster2"];
+    let files = names.map(|name| format!("{name}.yaml"));
+    for (name, file) in names.iter().zip(&files) {
+        world.write(file, &world.instance(name, ""));
+    }
+    let children: Vec<_> = files.iter().map(|file| world.spawn(&["apply", file, "--yes"])).collect();
+    for child in children {
+        Ended::of(child.wait_with_output().unwrap()).expect(0);
+    }
+    world.fleetctl(&["destroy", &files[1], "--yes"]).expect(0);
+    let left = world.fleetctl(&["plan", &files[0], "--detailed-exitcode"]).expect(0);
+    assert!(left.stdout.contains("No changes"), "{}", left.stdout);
+    crate::crash::expect_one_of_everything(&world);
+}

@@ -5,6 +5,7 @@ use crate::cli::carry_out::CarryOut;
 use crate::cli::context::{CommandLine, Context};
 use crate::cli::error::CliError;
 use crate::cli::launch;
+use crate::cli::live;
 use crate::cli::progress::Progress;
 use crate::cli::project::Project;
 use crate::cli::written_plan::WrittenPlan;
@@ -28,7 +29,10 @@ pub(super) async fn run(context: &Context, arguments: &arguments::Apply) -> Resu
         Some(plan) => Inputs { files: plan.inputs().to_vec(), file: Vec::new() },
         None => arguments.inputs.clone(),
     };
-    let project = Project::load(&context.settings, &inputs).await?;
+    let project = match Project::load(&context.settings, &inputs).await {
+        Ok(project) => project,
+        Err(error) => return Err(live::explained(context, error).await),
+    };
     if let Some(plan) = &written {
         plan.check_documents(&project)?;
     }

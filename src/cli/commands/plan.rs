@@ -9,14 +9,17 @@ use crate::cli::printer::Printer;
 use crate::cli::progress::Progress;
 use crate::cli::project::Project;
 use crate::cli::written_plan::WrittenPlan;
-use crate::cli::{launch, print_error_text, render_markdown, render_plan};
+use crate::cli::{launch, live, print_error_text, render_markdown, render_plan};
 use crate::engine::events::{Event, Events};
 use crate::engine::plan;
 use futures::future::join_all;
 
 /// Plans every instance and shows it. An instance that cannot be planned does not hide the others.
 pub(super) async fn run(context: &Context, arguments: &Plan) -> Result<u8, CliError> {
-    let project = Project::load(&context.settings, &arguments.inputs).await?;
+    let project = match Project::load(&context.settings, &arguments.inputs).await {
+        Ok(project) => project,
+        Err(error) => return Err(live::explained(context, error).await),
+    };
     let printer = &context.printer;
     if !project.problems.is_empty() && !printer.is_json() {
         printer.note(&diagnostics::render(&diagnostics::sorted(&project.problems), printer.settings().color_error));

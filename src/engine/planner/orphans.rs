@@ -1,9 +1,10 @@
 //! What becomes of what is recorded and stands in the graph no more, at least not under its identity: it was taken out, it
 //! has another name, or its includeWhen leave it out now.
 
-use super::{Orphan, PRECIOUS, PlanInput};
+use super::{Orphan, PRECIOUS, PlanInput, Seen};
 use crate::engine::plan::{Action, Change};
 use crate::graph::evaluation::Evaluation;
+use crate::graph::expansion::NodeIndex;
 use crate::graph::identity::{Address, Identity};
 use crate::state::file::Record;
 use serde_json::Value;
@@ -23,7 +24,7 @@ pub(super) fn settle(
     evaluation: &Evaluation,
     changes: &mut Vec<Change>,
 ) -> Vec<Identity> {
-    let users = users(input, evaluation);
+    let users = users(input, evaluation, changes);
     let mut superseded = Vec::new();
     let mut removals = Vec::new();
     for orphan in input.orphans.iter().chain(excluded) {
@@ -37,7 +38,10 @@ pub(super) fn settle(
             change.action = Action::Refused;
             change.reason = Some(another_object(&orphan.record.identity, &change.identity));
         } else {
-            removals.push(removal(orphan, named(&orphan.record).and_then(|name| users.get(name)).copied()));
+            let user = named(&orphan.record)
+                .and_then(|name| users.get(name).cloned())
+                .or_else(|| silent_user(input, evaluation, orphan));
+            removals.push(removal(orphan, user));
         }
     }
     changes.extend(removals);
@@ -63,25 +67,54 @@ fn another_object(then: &Identity, now: &Identity) -> String {
     format!("{moved}, which would make another object; {ANEW}")
 }
 
-/// Who uses an id: every text of what is wanted, with the resource that it stands in.
-fn users<'a>(input: &'a PlanInput<'_>, evaluation: &Evaluation) -> BTreeMap<String, &'a Address> {
+/// Who uses an id: every text of what is wanted, with the resource that it stands in; and every text of what stays as it
+/// is, also where the documents say nothing about it.
+fn users(input: &PlanInput<'_>, evaluation: &Evaluation, changes: &[Change]) -> BTreeMap<String, Address> {
     let mut users = BTreeMap::new();
     for (index, seen) in input.seen.iter().filter(|(index, _)| !evaluation.is_excluded(**index)) {
         let address = &seen.subject.address;
         let desired = &evaluation.node(*index).desired;
         collect(&desired.known_part(), address, &mut users);
+        let Some(observed) = &seen.observed else { continue };
+        let change = changes.iter().find(|change| change.address == *address);
         // What is not known yet may stay what it is.
-        if let (Some(observed), false) = (&seen.observed, desired.is_known()) {
-            collect(&observed.spec, address, &mut users);
+        let stays = change.filter(|change| matches!(change.action, Action::None | Action::Update | Action::Adopt));
+        if !desired.is_known() || stays.is_some() {
+            let mut texts = BTreeMap::new();
+            collect(&observed.spec, address, &mut texts);
+            let mut given_up = BTreeMap::new();
+            let fields = stays.map(|change| change.fields.as_slice()).unwrap_or_default();
+            for field in fields {
+                collect(&field.before, address, &mut given_up);
+            }
+            texts.retain(|text, _| !given_up.contains_key(text));
+            for (text, address) in texts {
+                users.entry(text).or_insert(address);
+            }
         }
     }
     users
 }
 
-fn collect<'a>(value: &Value, address: &'a Address, users: &mut BTreeMap<String, &'a Address>) {
+/// Kinds that cannot do without another one although no field of theirs names it: a public NAT gateway needs the internet
+/// gateway of its VPC.
+const NEEDS_UNNAMED: [(&str, &str); 1] = [("NATGateway", "InternetGateway")];
+
+/// A resource that stays, and that was recorded as depending on the object in a way that no field shows.
+fn silent_user(input: &PlanInput<'_>, evaluation: &Evaluation, orphan: &Orphan) -> Option<Address> {
+    let needed = &orphan.record.identity;
+    let needs = |(index, seen): &(&NodeIndex, &Seen)| {
+        let pair = (seen.subject.identity.kind.as_str(), needed.kind.as_str());
+        let depends = seen.record.as_ref().is_some_and(|record| record.dependencies.contains(needed));
+        NEEDS_UNNAMED.contains(&pair) && depends && seen.observed.is_some() && !evaluation.is_excluded(**index)
+    };
+    input.seen.iter().find(needs).map(|(_, seen)| seen.subject.address.clone())
+}
+
+fn collect(value: &Value, address: &Address, users: &mut BTreeMap<String, Address>) {
     match value {
         Value::String(text) => {
-            users.entry(text.clone()).or_insert(address);
+            users.entry(text.clone()).or_insert_with(|| address.clone());
         }
         Value::Array(items) => items.iter().for_each(|item| collect(item, address, users)),
         Value::Object(entries) => entries.values().for_each(|entry| collect(entry, address, users)),
@@ -97,7 +130,7 @@ fn named(record: &Record) -> Option<&str> {
     }
 }
 
-fn removal(orphan: &Orphan, user: Option<&Address>) -> Change {
+fn removal(orphan: &Orphan, user: Option<Address>) -> Change {
     let Orphan { record, observed, unreachable } = orphan;
     let (action, reason) = match (unreachable, observed, user) {
         (Some(reason), _, _) => (Action::Delete, format!("it left the graph, but will not be reached: {reason}")),

@@ -1,5 +1,7 @@
 //! The planner with the kinds as they are: documents and what was seen in, actions out.
 
+mod guards;
+
 use super::*;
 use crate::engine::api::{ArgoCd, EngineSettings};
 use crate::engine::place::{expand_all, place_all};
@@ -110,7 +112,7 @@ spec:
 "#;
 
 /// An instance of a definition, what the state says of it, and what AWS says.
-pub(in crate::engine) struct Scene {
+pub(crate) struct Scene {
     pub(in crate::engine) work: Work,
     pub(in crate::engine) seen: BTreeMap<NodeIndex, Seen>,
     orphans: Vec<Orphan>,
@@ -119,7 +121,7 @@ pub(in crate::engine) struct Scene {
 
 impl Scene {
     /// An instance of [`DEFINITION`]. Nothing is recorded, and nothing is there. `inputs` are lines of the instance's spec.
-    pub(in crate::engine) fn new(inputs: &str) -> Self {
+    pub(crate) fn new(inputs: &str) -> Self {
         Self::of(DEFINITION, inputs)
     }
 
@@ -153,7 +155,7 @@ impl Scene {
         scene
     }
 
-    pub(in crate::engine) fn seen(&mut self, id: &str) -> &mut Seen {
+    pub(crate) fn seen(&mut self, id: &str) -> &mut Seen {
         let index = self.work.graph.find(&format!("Network/one/{id}")).unwrap();
         self.seen.get_mut(&index).unwrap()
     }
@@ -207,7 +209,7 @@ impl Scene {
         self
     }
 
-    pub(in crate::engine) fn plan(&self) -> Planned {
+    pub(crate) fn plan(&self) -> Planned {
         plan(PlanInput {
             work: &self.work,
             header: Header {
@@ -299,7 +301,7 @@ fn vpc() -> Observed {
     observed("vpc-1", spec, json!({"vpcID": "vpc-1", "state": "available"}))
 }
 
-pub(in crate::engine) fn record(subject: &Subject, id: &str, phase: Phase) -> Record {
+pub(crate) fn record(subject: &Subject, id: &str, phase: Phase) -> Record {
     Record {
         identity: subject.identity.clone(),
         address: subject.address.clone(),
@@ -467,7 +469,8 @@ fn what_would_become_another_object_is_refused() {
     scene.seen("vpc").observed = None;
     let change = scene.change("vpc");
     assert!(change.starts_with("Refused: its region changes from eu-west-1 to us-west-2, which would make another"), "{change}");
-    assert_eq!(scene.actions(), "Refused vpc, Update subnet, None role");
+    // The subnet cannot follow it.
+    assert_eq!(scene.actions(), "Refused vpc, Refused subnet, None role");
 }
 
 #[test]

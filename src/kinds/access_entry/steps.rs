@@ -41,7 +41,7 @@ pub(super) async fn create(
         }
     };
     let created = |entry: &aws_sdk_eks::types::AccessEntry| Created { id: id(entry), status: status(subject, entry) };
-    let call = creation(subject, "CreateAccessEntry", desired).patience(eks::patience(subject));
+    let call = creation(subject, "CreateAccessEntry", desired).with_token().patience(eks::patience(subject));
     let principal = wanted.principal_arn.as_deref().unwrap_or_default();
     let answer = recorder.create(call, make, created).await;
     let (entry, record) = answer.map_err(|error| unknown_principal(error, principal))?;

@@ -291,7 +291,7 @@ async fn make(cloud: &Cloud, recorder: &Recorder, subject: &Subject, desired: &V
         id: cluster.name().unwrap_or_default().to_owned(),
         status: observe::status(subject, cluster),
     };
-    let call = creation(subject, "CreateCluster", desired).patience(eks::patience(subject));
+    let call = creation(subject, "CreateCluster", desired).with_token().patience(eks::patience(subject));
     let (cluster, record) = recorder.create(call, make, created).await?;
     let mut observed = observe::observed(subject, &cluster);
     observed.tags = tags::wanted(subject, desired);

@@ -11,9 +11,10 @@ pub mod vpc;
 
 #[cfg(test)]
 mod calls;
+mod copies;
 mod obstacles;
 
-use super::kind::{Cloud, FieldChange, Kind, Observed, Readers, Readiness, StepError, Subject, Typical};
+use super::kind::{Cloud, FieldChange, Kind, Observed, Readers, Readiness, SecondCopy, StepError, Subject, Typical};
 use super::recorder::{Created, Recorder};
 use super::shared::{change, fault, removal, tag_changes, tags_as_list, without_nulls};
 use super::tags;
@@ -137,6 +138,19 @@ impl<T: Object> Kind for T {
 
     fn is_found_by_marks(&self) -> bool {
         true
+    }
+
+    fn prefix_of_ids(&self) -> Option<&'static str> {
+        copies::prefix(&T::description().kind)
+    }
+
+    fn copies<'a>(
+        &'a self,
+        readers: &'a Readers,
+        subject: &'a Subject,
+        recorded: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<SecondCopy>, CallError>> {
+        Box::pin(copies::of(&readers.ec2, subject, recorded))
     }
 
     fn description(&self) -> &KindDescription {

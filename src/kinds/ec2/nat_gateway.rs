@@ -204,7 +204,7 @@ impl Object for NatGateway {
             }
         };
         let see = |gateway: &Ec2NatGateway| observe(subject, gateway, tags::wanted(subject, desired));
-        let call = creation(subject, "CreateNatGateway", desired);
+        let call = creation(subject, "CreateNatGateway", desired).with_token();
         let (gateway, record) = scene.recorder.create(call, make, |gateway| created(see(gateway))).await?;
         Ok((record, see(&gateway)))
     }

@@ -68,12 +68,12 @@ async fn find(reader: &Reader, around: Around<'_>) -> Result<Vec<String>, CallEr
     }
 }
 
-async fn interfaces(reader: &Reader, name: &str, id: &str) -> Result<Vec<NetworkInterface>, CallError> {
+pub(super) async fn interfaces(reader: &Reader, name: &str, id: &str) -> Result<Vec<NetworkInterface>, CallError> {
     let input = DescribeNetworkInterfacesInputBuilder::default().filters(filter(name, id));
     Ok(reader.describe_network_interfaces(input).await?.network_interfaces.unwrap_or_default())
 }
 
-fn filter(name: &str, value: &str) -> Filter {
+pub(super) fn filter(name: &str, value: &str) -> Filter {
     Filter::builder().name(name).values(value).build()
 }
 

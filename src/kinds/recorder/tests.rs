@@ -264,6 +264,28 @@ async fn a_lost_reply_leaves_the_entry_open() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_with_a_client_token_is_made_again_with_the_same_one_when_its_reply_is_lost() {
+    let bench = Bench::new().await;
+    let call = || Call::new(&bench.subject, Verb::Change, "CreateNatGateway").applied(json!({})).with_token();
+    assert_eq!(bench.call(call(), &[ErrorClass::Throttled, ErrorClass::Unclear, ErrorClass::Unclear]).await.unwrap(), 4);
+    let tokens = bench.tokens.lock().unwrap().clone();
+    // A refused call is another one; a lost one is the same.
+    assert!(tokens[0] != tokens[1] && tokens[1] == tokens[2] && tokens[2] == tokens[3], "{tokens:?}");
+    assert!(bench.state().open.is_empty());
+}
+
+/// What is refused the second time says nothing about the first: it has to be looked for.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_after_a_lost_reply_leaves_the_entry_open() {
+    let bench = Bench::new().await;
+    let call = Call::new(&bench.subject, Verb::Change, "CreateCluster").applied(json!({})).with_token();
+    let lost = bench.call(call, &[ErrorClass::Unclear, ErrorClass::AlreadyExists]).await.unwrap_err();
+    assert!(matches!(lost, StepError::Unclear(_)), "{lost}");
+    assert_eq!(bench.state().open.len(), 1);
+    assert_eq!(bench.tokens.lock().unwrap().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_dropped_call_leaves_the_entry_open() {
     let bench = Bench::new().await;
     let never = |_: Permit| std::future::pending::<Result<(), CallError>>();

@@ -6,6 +6,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::net::TcpListener;
@@ -44,6 +45,19 @@ struct Shared {
     sprung: Notify,
     /// Calls whose next reply is lost: they take effect, and an error is answered.
     losses: Mutex<Vec<String>>,
+    /// The call that changes something, counted from 1, at which nothing is answered any more; and which it was.
+    trap_at: Mutex<Option<(usize, Moment)>>,
+    sprung_at: Mutex<Option<String>>,
+    changes: AtomicUsize,
+}
+
+/// When a call is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// It never arrives.
+    Before,
+    /// It took effect, and nobody hears of it.
+    After,
 }
 
 /// A running proxy.
@@ -105,12 +119,38 @@ impl Proxy {
         self.shared.losses.lock().unwrap().is_empty()
     }
 
+    /// The call that changes something with this number, counted from 1 and from now on, is stopped for ever.
+    pub(crate) fn trap_at(&self, number: usize, moment: Moment) {
+        self.shared.changes.store(0, Ordering::SeqCst);
+        *self.shared.trap_at.lock().unwrap() = Some((number, moment));
+    }
+
+    /// Waits until that has happened, and says which call it was. The process has to be there still.
+    pub(crate) fn sprung_at(&self, process: &mut std::process::Child) -> String {
+        for _ in 0..12_000 {
+            if let Some(operation) = self.shared.sprung_at.lock().unwrap().clone() {
+                return operation;
+            }
+            assert!(process.try_wait().unwrap().is_none(), "it ended before that call");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        panic!("the call did not come");
+    }
+
     /// Waits until the trap has sprung.
     pub(crate) fn wait_sprung(&self) {
         let shared = self.shared.clone();
         Emulator::shared().runtime.block_on(async move {
             tokio::time::timeout(std::time::Duration::from_mins(2), shared.sprung.notified()).await.expect("the call came");
         });
+    }
+}
+
+impl Shared {
+    /// Says which call it is, and never returns.
+    async fn stop_at(&self, operation: &str) {
+        *self.sprung_at.lock().unwrap() = Some(operation.to_owned());
+        std::future::pending::<()>().await;
     }
 }
 
@@ -121,6 +161,12 @@ async fn forward(upstream: &str, shared: &Shared, request: Request<Incoming>) ->
     let (head, body) = request.into_parts();
     let body = http_body_util::BodyExt::collect(body).await.unwrap().to_bytes();
     let (service, operation) = name(&head, &body);
+    let is_change = Call { service: service.clone(), operation: operation.clone(), status: 0, began, ended: began }.is_mutating();
+    let number = if is_change { shared.changes.fetch_add(1, Ordering::SeqCst) + 1 } else { 0 };
+    let moment = shared.trap_at.lock().unwrap().filter(|(trapped, _)| *trapped == number).map(|(_, moment)| moment);
+    if moment == Some(Moment::Before) {
+        shared.stop_at(&operation).await;
+    }
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
     let mut headers = head.headers.clone();
     headers.remove("content-length");
@@ -134,6 +180,9 @@ async fn forward(upstream: &str, shared: &Shared, request: Request<Incoming>) ->
     let bytes = answer.bytes().await.unwrap_or_default();
     let (operation_called, ended) = (operation.clone(), Instant::now());
     shared.calls.lock().unwrap().push(Call { service, operation: operation_called, status: status.as_u16(), began, ended });
+    if moment == Some(Moment::After) {
+        shared.stop_at(&operation).await;
+    }
     let hit = shared.trap.lock().unwrap().take_if(|trap| *trap == operation && status.is_success());
     if hit.is_some() {
         shared.sprung.notify_one();

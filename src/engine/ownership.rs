@@ -1,0 +1,185 @@
+//! Who else owns an object: other instances of one run, and other states of the store.
+//!
+//! An object belongs to one state. Two instances own one object when something of theirs has the same identity, or the same
+//! name where AWS knows objects by their names.
+
+use super::plan::{Action, Change, Plan, Summary};
+use super::planner::Planned;
+use super::work::Work;
+use crate::graph::identity::Identity;
+use crate::kinds::compare::at;
+use crate::state::file::{InstanceKey, StateFile};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What AWS knows a kind of object by: the paths of what is named, and whether its names are those of one region.
+const NAMED: [(&str, &[&str], bool); 5] = [
+    ("Role", &["spec.name"], false),
+    ("Cluster", &["spec.name"], true),
+    ("Addon", &["spec.clusterName", "spec.name"], true),
+    ("AccessEntry", &["spec.clusterName", "spec.principalARN"], true),
+    ("PodIdentityAssociation", &["spec.clusterName", "spec.namespace", "spec.serviceAccount"], true),
+];
+
+/// What AWS knows an object by, for kinds whose names can be taken only once.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct AwsName {
+    kind: &'static str,
+    account: String,
+    region: Option<String>,
+    name: String,
+}
+
+impl AwsName {
+    /// The name of an object, if its kind has names and all of it is known.
+    pub(super) fn of(identity: &Identity, object: &Value) -> Option<Self> {
+        let (kind, paths, is_regional) = NAMED.into_iter().find(|(kind, ..)| *kind == identity.kind)?;
+        let parts: Option<Vec<&str>> = paths.iter().map(|path| at(object, path).as_str().filter(|it| !it.is_empty())).collect();
+        let region = is_regional.then(|| identity.region.clone());
+        Some(Self { kind, account: identity.account.clone(), region, name: parts?.join("/") })
+    }
+}
+
+impl std::fmt::Display for AwsName {
+    /// `Role workload-cluster1-cluster-role (222222222222)`.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { kind, account, region, name } = self;
+        write!(formatter, "{kind} {name} ({account}")?;
+        region.iter().try_for_each(|region| write!(formatter, ", {region}"))?;
+        formatter.write_str(")")
+    }
+}
+
+/// What other states of the store have recorded.
+#[derive(Debug, Default)]
+pub(super) struct Recorded {
+    identities: BTreeMap<Identity, InstanceKey>,
+    names: BTreeMap<AwsName, InstanceKey>,
+}
+
+impl Recorded {
+    /// Of every state but that of an instance.
+    pub(super) fn of_others<'a>(states: impl IntoIterator<Item = &'a StateFile>, instance: &InstanceKey) -> Self {
+        let mut recorded = Self::default();
+        for state in states.into_iter().filter(|state| state.instance != *instance) {
+            for record in &state.resources {
+                recorded.identities.insert(record.identity.clone(), state.instance.clone());
+                if let Some(name) = AwsName::of(&record.identity, &record.applied) {
+                    recorded.names.insert(name, state.instance.clone());
+                }
+            }
+        }
+        recorded
+    }
+
+    fn owner(&self, identity: &Identity, object: &Value) -> Option<(String, &InstanceKey)> {
+        let by_name = || {
+            let name = AwsName::of(identity, object)?;
+            self.names.get(&name).map(|owner| (name.to_string(), owner))
+        };
+        self.identities.get(identity).map(|owner| (identity.to_string(), owner)).or_else(by_name)
+    }
+}
+
+/// Whether a plan takes anything on that might be another instance's.
+pub(super) fn takes_on(plan: &Plan) -> bool {
+    plan.changes.iter().any(takes)
+}
+
+fn takes(change: &Change) -> bool {
+    matches!(change.action, Action::Create | Action::Adopt | Action::Refused)
+}
+
+/// Refuses what another state of the store has recorded. What this state has recorded itself was decided before.
+pub(super) fn refuse(planned: &mut Planned, work: &Work, own: Option<&StateFile>, others: &Recorded) {
+    let instance = work.key();
+    for change in planned.plan.changes.iter_mut().filter(|change| takes(change)) {
+        if own.is_some_and(|state| state.record(&change.identity).is_some()) {
+            continue;
+        }
+        let Some(index) = work.graph.find(change.address.as_str()) else { continue };
+        let object = planned.evaluation.node(index).desired.known_part();
+        if let Some((what, owner)) = others.owner(&change.identity, &object) {
+            change.action = Action::Refused;
+            change.reason = Some(reason(&what, owner, &instance));
+        }
+    }
+    planned.plan.summary = Summary::of(&planned.plan.changes);
+}
+
+fn reason(what: &str, owner: &InstanceKey, instance: &InstanceKey) -> String {
+    let short = |key: &InstanceKey| format!("{}/{}", key.kind, key.name);
+    format!(
+        "{what} is recorded as an object of {owner}: {instance} cannot own it too; if it is the same instance under a new name: \
+         `fleetctl state mv {} {}`, else give the objects of {} other names",
+        short(owner),
+        short(instance),
+        short(instance)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::planner::tests::Scene;
+    use crate::state::file::Phase;
+
+    /// A state of another instance that has recorded one of the scene's resources.
+    fn other(scene: &mut Scene, id: &str, change: impl Fn(&mut crate::state::file::Record)) -> StateFile {
+        let key = InstanceKey { name: "before".into(), ..scene.work.key() };
+        let mut state = StateFile::new(key);
+        let subject = scene.seen(id).subject.clone();
+        let mut record = crate::engine::planner::tests::record(&subject, "id", Phase::Ready);
+        change(&mut record);
+        state.resources.push(record);
+        state
+    }
+
+    fn reasons(scene: &Scene, others: &[StateFile]) -> Vec<String> {
+        let mut planned = scene.plan();
+        refuse(&mut planned, &scene.work, None, &Recorded::of_others(others, &scene.work.key()));
+        assert_eq!(planned.plan.summary, Summary::of(&planned.plan.changes));
+        let refused = planned.plan.changes.into_iter().filter(|change| change.action == Action::Refused);
+        refused.filter_map(|change| change.reason).collect()
+    }
+
+    #[test]
+    fn what_another_state_has_recorded_is_refused_with_both_names() {
+        let mut scene = Scene::new("");
+        let state = other(&mut scene, "vpc", |_| {});
+        assert_eq!(
+            reasons(&scene, &[state]),
+            [
+                "VPC argocd/main (222222222222, us-west-2) is recorded as an object of Network/before in namespace argocd: Network/one in \
+                 namespace argocd cannot own it too; if it is the same instance under a new name: `fleetctl state mv Network/before \
+                 Network/one`, else give the objects of Network/one other names"
+            ]
+        );
+    }
+
+    #[test]
+    fn one_name_in_aws_is_one_object_whatever_it_is_called_in_the_documents() {
+        let mut scene = Scene::new("");
+        let renamed = |name: &'static str, region: &'static str| {
+            move |record: &mut crate::state::file::Record| {
+                record.identity.name = "otherwise".into();
+                record.identity.region = region.into();
+                record.applied = serde_json::json!({"spec": {"name": name}});
+            }
+        };
+        // A role is the same in all regions.
+        let same = other(&mut scene, "role", renamed("role", "eu-west-1"));
+        let found = reasons(&scene, &[same]);
+        assert!(found.len() == 1 && found[0].starts_with("Role role (222222222222) is recorded"), "{found:?}");
+        let another = other(&mut scene, "role", renamed("another", "us-west-2"));
+        assert_eq!(reasons(&scene, &[another]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_state_of_its_own_is_no_other() {
+        let mut scene = Scene::new("");
+        let mut state = other(&mut scene, "vpc", |_| {});
+        state.instance = scene.work.key();
+        assert_eq!(reasons(&scene, &[state]), Vec::<String>::new());
+    }
+}
