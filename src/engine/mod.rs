@@ -7,6 +7,7 @@
 
 pub mod api;
 mod apply;
+mod clock;
 mod clouds;
 pub mod clusters;
 mod context;
