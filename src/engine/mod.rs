@@ -33,6 +33,8 @@ mod removal;
 pub mod report;
 mod resolve;
 mod run;
+#[cfg(test)]
+mod simulation;
 mod status;
 pub mod stop;
 mod subject;
