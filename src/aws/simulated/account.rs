@@ -78,6 +78,18 @@ struct Inner {
     is_dead: bool,
     death: Option<oneshot::Sender<()>>,
     last_rites: Option<Box<dyn FnOnce() + Send>>,
+    witness: Option<Witness>,
+}
+
+/// Sees the world before and after each call that changes something and is carried out.
+pub(crate) type Witness = Box<dyn FnMut(Sight<'_>) + Send>;
+
+/// What a witness sees.
+pub(crate) enum Sight<'a> {
+    /// A call has arrived.
+    Arrived(Aws),
+    /// It was carried out.
+    CarriedOut(Aws, Arrival<'a>),
 }
 
 impl fmt::Debug for Aws {
@@ -96,8 +108,34 @@ impl Inner {
         self.log.push(Logged { service, operation, changes: arrival.changes, fate });
     }
 
+    /// The same world, without this process.
+    fn fork(&self) -> Aws {
+        let took = self.origin.map(|origin| origin.elapsed()).unwrap_or_default();
+        Aws(Arc::new(Mutex::new(Self {
+            holdings: self.holdings.clone(),
+            faults: self.faults.clone(),
+            draws: self.draws.clone(),
+            start: self.start,
+            elapsed: self.elapsed + took,
+            origin: None,
+            changes: 0,
+            log: Vec::new(),
+            is_dead: false,
+            death: None,
+            last_rites: None,
+            witness: None,
+        })))
+    }
+
     fn is_killed(&self, when: When) -> bool {
         self.faults.kill.is_some_and(|kill| kill.at == self.changes && kill.when == when)
+    }
+
+    fn show<'a>(&mut self, sight: impl FnOnce(&Self) -> Sight<'a>) {
+        if let Some(mut witness) = self.witness.take() {
+            witness(sight(self));
+            self.witness = Some(witness);
+        }
     }
 
     fn die(&mut self, arrival: &Arrival<'_>, when: When) {
@@ -127,25 +165,13 @@ impl Aws {
             is_dead: false,
             death: None,
             last_rites: None,
+            witness: None,
         })))
     }
 
     /// Another simulation that goes on from here.
     pub(crate) fn fork(&self) -> Self {
-        let inner = self.inner();
-        Self(Arc::new(Mutex::new(Inner {
-            holdings: inner.holdings.clone(),
-            faults: inner.faults.clone(),
-            draws: inner.draws.clone(),
-            start: inner.start,
-            elapsed: inner.elapsed,
-            origin: None,
-            changes: 0,
-            log: Vec::new(),
-            is_dead: false,
-            death: None,
-            last_rites: None,
-        })))
+        self.inner().fork()
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -192,12 +218,18 @@ impl Aws {
         died
     }
 
+    /// From now on somebody looks on.
+    pub(crate) fn witnessed(&self, witness: Witness) {
+        self.inner().witness = Some(witness);
+    }
+
     /// The process has ended: time goes on from here with the next one.
     pub(crate) fn end(&self) {
         let mut inner = self.inner();
         let took = inner.origin.take().map(|origin| origin.elapsed()).unwrap_or_default();
         inner.elapsed += took;
         inner.is_dead = true;
+        inner.witness = None;
     }
 
     /// Time that passes while no process runs.
@@ -245,11 +277,16 @@ impl Aws {
     }
 
     /// Lets a call through, with everything that may happen to it on the way. A process that is dead gets no answer.
-    pub(crate) async fn pass<T>(&self, arrival: Arrival<'_>, serve: impl FnOnce(&mut Holdings, DateTime<Utc>) -> T) -> Passed<T> {
+    pub(crate) async fn pass<T>(
+        &self,
+        arrival: Arrival<'_>,
+        serve: impl FnOnce(&mut Holdings, DateTime<Utc>) -> T,
+        is_refused: fn(&T) -> bool,
+    ) -> Passed<T> {
         let label = format!("{}:{}", arrival.service, arrival.operation);
         let half = Duration::from_millis(25) + self.inner().draws.lag("latency", Duration::from_millis(120));
         tokio::time::sleep(half).await;
-        let passed = self.carry_out(&arrival, &label, serve);
+        let passed = self.carry_out(&arrival, &label, serve, is_refused);
         if passed.is_none() {
             std::future::pending::<()>().await;
         }
@@ -266,6 +303,7 @@ impl Aws {
         arrival: &Arrival<'_>,
         label: &str,
         serve: impl FnOnce(&mut Holdings, DateTime<Utc>) -> T,
+        is_refused: fn(&T) -> bool,
     ) -> Option<Passed<T>> {
         let mut inner = self.inner();
         if inner.is_dead {
@@ -284,7 +322,13 @@ impl Aws {
         }
         let now = inner.now();
         eks::take_along(&mut inner.holdings, now);
+        if arrival.changes {
+            inner.show(|inner| Sight::Arrived(inner.fork()));
+        }
         let answer = serve(&mut inner.holdings, now);
+        if arrival.changes && !is_refused(&answer) {
+            inner.show(|inner| Sight::CarriedOut(inner.fork(), *arrival));
+        }
         if arrival.changes && inner.is_killed(When::After) {
             inner.die(arrival, When::After);
             return None;
@@ -310,7 +354,7 @@ impl HttpConnector for Aws {
         HttpConnectorFuture::new(async move {
             let request = Request::read(&request);
             let arrival = Arrival { service: &request.service, operation: &request.operation, changes: request.changes() };
-            match aws.pass(arrival, |holdings, now| serve(holdings, now, &request)).await {
+            match aws.pass(arrival, |holdings, now| serve(holdings, now, &request), Result::is_err).await {
                 Passed::Answer(answer) => Ok(request.answer(answer)),
                 Passed::Throttled => Ok(request.answer(throttled(&request.service))),
                 Passed::Lost => Err(ConnectorError::io("connection reset by peer".into())),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// How long a NAT gateway takes to come.
-const NAT_COMES: u64 = 100;
+const NAT_COMES: u64 = 60;
 /// How long one that is gone is shown.
 const NAT_SHOWN: TimeDelta = TimeDelta::hours(1);
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use std::time::Duration;
 
 /// How long a cluster takes to come and to go, and an add-on.
-const CLUSTER: (u64, u64) = (540, 240);
+const CLUSTER: (u64, u64) = (240, 120);
 const ADDON: (u64, u64) = (25, 10);
 
 pub(super) fn serve(holdings: &mut Holdings, here: Here<'_>, request: &Request, caller: &str) -> Result<Value, Refusal> {

@@ -19,7 +19,7 @@ use crate::argocd::connect_simulated;
 use crate::argocd::settings::ArgoCdSettings;
 use crate::argocd::simulated::{ArgoCd, Link};
 use crate::aws::sessions::{Options, Sessions};
-use crate::aws::simulated::account::{Arrival, Aws, CALLERS_KEY, Passed};
+use crate::aws::simulated::account::{Arrival, Aws, CALLERS_KEY, Passed, Sight};
 use crate::aws::simulated::objects::Holdings;
 use crate::graph::definition::Definitions;
 use crate::graph::diagnostic::SourceFile;
@@ -78,6 +78,15 @@ fn documents(text: &str) -> Documents {
     documents
 }
 
+/// The world around one call that changed something.
+struct Photograph {
+    operation: String,
+    /// A process that was about to make the call.
+    before: Simulation,
+    /// It took effect, and nobody has heard of it.
+    after: Simulation,
+}
+
 /// A cloud, an Argo CD, and a store: what outlives processes.
 struct Simulation {
     aws: Aws,
@@ -115,6 +124,35 @@ impl Simulation {
         }
     }
 
+    /// Runs a process, and gives the world as it would be if it had died before or after each call that it made to change
+    /// something.
+    fn photographed<T>(&mut self, step: impl FnOnce(&mut Self) -> T) -> (T, Vec<Photograph>) {
+        let photographs: Arc<Mutex<Vec<Photograph>>> = Arc::default();
+        let (kept, argocd, store) = (photographs.clone(), self.argocd.clone(), self.store.clone());
+        let empty = self.fork();
+        let mut before = None;
+        self.aws.witnessed(Box::new(move |sight| {
+            let world = |aws, clusters: ArgoCd| {
+                let mut world = empty.fork();
+                world.aws = aws;
+                world.store = MemoryStore::with(store.objects());
+                world.argocd = Arc::new(Mutex::new(clusters));
+                world
+            };
+            let clusters = argocd.lock().unwrap().clone();
+            match sight {
+                Sight::Arrived(aws) => before = Some(world(aws, clusters)),
+                Sight::CarriedOut(aws, arrival) => {
+                    let operation = arrival.operation.to_owned();
+                    let after = world(aws, clusters);
+                    kept.lock().unwrap().extend(before.take().map(|before| Photograph { operation, before, after }));
+                }
+            }
+        }));
+        let done = step(self);
+        (done, std::mem::take(&mut *photographs.lock().unwrap()))
+    }
+
     /// The way to Argo CD: its calls go wrong as those to AWS do.
     fn link(&self) -> Link {
         let (aws, argocd) = (self.aws.clone(), self.argocd.clone());
@@ -125,7 +163,8 @@ impl Simulation {
                 let serve = |holdings: &mut Holdings, now: DateTime<Utc>| {
                     argocd.lock().unwrap().answer(&sent, |server| reaches(holdings, now, server))
                 };
-                match aws.pass(arrival, serve).await {
+                let refused = |answer: &(u16, String)| answer.0 >= 400;
+                match aws.pass(arrival, serve, refused).await {
                     Passed::Answer(answer) => Some(answer),
                     Passed::Throttled => Some((429, "{\"message\": \"slow down\", \"code\": 8}".to_owned())),
                     Passed::Lost => None,
