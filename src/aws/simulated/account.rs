@@ -51,6 +51,8 @@ pub(crate) struct Arrival<'a> {
     pub(crate) service: &'a str,
     pub(crate) operation: &'a str,
     pub(crate) changes: bool,
+    /// Everything that it says, for people.
+    pub(crate) text: &'a str,
 }
 
 /// What the caller gets.
@@ -79,6 +81,10 @@ struct Inner {
     death: Option<oneshot::Sender<()>>,
     last_rites: Option<Box<dyn FnOnce() + Send>>,
     witness: Option<Witness>,
+    /// At which call the sessions of all roles end.
+    expire: Option<usize>,
+    under_way: usize,
+    peak: usize,
 }
 
 /// Sees the world before and after each call that changes something and is carried out.
@@ -124,6 +130,9 @@ impl Inner {
             death: None,
             last_rites: None,
             witness: None,
+            expire: None,
+            under_way: 0,
+            peak: 0,
         })))
     }
 
@@ -166,6 +175,9 @@ impl Aws {
             death: None,
             last_rites: None,
             witness: None,
+            expire: None,
+            under_way: 0,
+            peak: 0,
         })))
     }
 
@@ -194,11 +206,15 @@ impl Aws {
         self.inner().holdings.keys.insert(CALLERS_KEY.to_owned(), key);
     }
 
-    /// Ends the sessions of all assumed roles.
-    pub(crate) fn expire_sessions(&self) {
+    /// Ends the sessions of all assumed roles when so many further calls have arrived.
+    pub(crate) fn expire_sessions_at(&self, calls: Option<usize>) {
         let mut inner = self.inner();
-        let now = inner.now();
-        inner.holdings.keys.iter_mut().filter(|(key, _)| *key != CALLERS_KEY).for_each(|(_, key)| key.expires = Some(now));
+        inner.expire = calls.map(|calls| inner.log.len() + calls);
+    }
+
+    /// Most calls that were under way at one time.
+    pub(crate) fn peak(&self) -> usize {
+        self.inner().peak
     }
 
     pub(crate) fn misbehave(&self, faults: Faults) {
@@ -213,6 +229,7 @@ impl Aws {
         let (death, died) = oneshot::channel();
         let mut inner = self.inner();
         (inner.origin, inner.changes, inner.is_dead) = (Some(Instant::now()), 0, false);
+        inner.under_way = 0;
         inner.death = Some(death);
         inner.last_rites = Some(Box::new(rites));
         died
@@ -285,6 +302,11 @@ impl Aws {
     ) -> Passed<T> {
         let label = format!("{}:{}", arrival.service, arrival.operation);
         let half = Duration::from_millis(25) + self.inner().draws.lag("latency", Duration::from_millis(120));
+        {
+            let mut inner = self.inner();
+            inner.under_way += 1;
+            inner.peak = inner.peak.max(inner.under_way);
+        }
         tokio::time::sleep(half).await;
         let passed = self.carry_out(&arrival, &label, serve, is_refused);
         if passed.is_none() {
@@ -294,6 +316,7 @@ impl Aws {
         if self.inner().is_dead {
             std::future::pending::<()>().await;
         }
+        self.inner().under_way -= 1;
         passed.unwrap_or(Passed::Lost)
     }
 
@@ -321,6 +344,10 @@ impl Aws {
             return Some(Passed::Throttled);
         }
         let now = inner.now();
+        if inner.expire.is_some_and(|at| at <= inner.log.len()) {
+            inner.expire = None;
+            inner.holdings.keys.iter_mut().filter(|(key, _)| *key != CALLERS_KEY).for_each(|(_, key)| key.expires = Some(now));
+        }
         eks::take_along(&mut inner.holdings, now);
         if arrival.changes {
             inner.show(|inner| Sight::Arrived(inner.fork()));
@@ -353,7 +380,12 @@ impl HttpConnector for Aws {
         let aws = self.clone();
         HttpConnectorFuture::new(async move {
             let request = Request::read(&request);
-            let arrival = Arrival { service: &request.service, operation: &request.operation, changes: request.changes() };
+            let arrival = Arrival {
+                service: &request.service,
+                operation: &request.operation,
+                changes: request.changes(),
+                text: &request.text,
+            };
             match aws.pass(arrival, |holdings, now| serve(holdings, now, &request), Result::is_err).await {
                 Passed::Answer(answer) => Ok(request.answer(answer)),
                 Passed::Throttled => Ok(request.answer(throttled(&request.service))),

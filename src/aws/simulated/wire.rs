@@ -24,6 +24,8 @@ pub(super) struct Request {
     pub(super) names: Vec<String>,
     /// A body in JSON.
     pub(super) body: Value,
+    /// Everything that it says.
+    pub(super) text: String,
 }
 
 /// A refusal.
@@ -48,7 +50,7 @@ impl Request {
         let uri = request.uri().split_once("://").map_or("", |(_, rest)| rest);
         let path = uri.split_once('/').map_or("", |(_, path)| path);
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
-        let (service, body) = (part(3), serde_json::from_str(&text).unwrap_or_default());
+        let (service, body): (String, Value) = (part(3), serde_json::from_str(&text).unwrap_or_default());
         let form = matches!(service.as_str(), "ec2" | "iam" | "sts");
         let fields = fields(if form { &text } else { query });
         let parts: Vec<String> = path.split('/').map(decoded).collect();
@@ -60,7 +62,8 @@ impl Request {
             }
             _ => (fields.get("Action").cloned().unwrap_or_default(), Vec::new()),
         };
-        Self { service, region: part(2), key: part(0), operation, fields, names, body }
+        let said = fields.values().chain(&names).cloned().chain([body.to_string()]).collect::<Vec<_>>().join(" ");
+        Self { service, region: part(2), key: part(0), operation, fields, names, body, text: said }
     }
 
     pub(super) fn changes(&self) -> bool {

@@ -2,9 +2,10 @@
 //! next one makes good of it.
 
 use super::check::{Faulty, settled, vanished};
-use super::{Photograph, Simulation, cluster};
+use super::{Photograph, Simulation, cluster, key_of};
 use crate::aws::simulated::faults::{Faults, When};
 use crate::engine::report::{End, EngineError, RunReport};
+use crate::state::file::Begin;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::sync::Mutex;
@@ -37,9 +38,19 @@ struct Row {
 }
 
 /// What comes of one death.
-fn row(mut simulation: Simulation, (at, when): (usize, When), operation: String, step: Step, check: Check) -> Row {
+fn row(
+    mut simulation: Simulation,
+    (at, when): (usize, When),
+    (operation, text): (String, String),
+    step: Step,
+    check: Check,
+) -> Row {
     let states = simulation.states();
-    let open = states.iter().flat_map(|state| &state.open).filter(|begin| begin.operation == operation);
+    let is_it = |begin: &&Begin| {
+        let id = begin.id.as_deref().map(|id| id.rsplit('|').next().unwrap_or_default());
+        begin.operation == operation && (text.contains(begin.address.as_str()) || id.is_some_and(|id| text.contains(id)))
+    };
+    let open = states.iter().flat_map(|state| &state.open).filter(is_it);
     let address = open.last().map_or_else(|| "?".to_owned(), |begin| begin.address.to_string());
     let began = simulation.aws.seconds();
     let ended = step(&mut simulation).unwrap();
@@ -58,16 +69,17 @@ fn said(report: &RunReport) -> String {
 
 /// Every row, shared out to threads.
 fn rows(photographs: Vec<Photograph>, step: Step, check: Check) -> Vec<Row> {
-    let both = photographs.into_iter().enumerate().flat_map(|(index, Photograph { operation, before, after })| {
-        [(index + 1, When::Before, operation.clone(), before), (index + 1, When::After, operation, after)]
+    let both = photographs.into_iter().enumerate().flat_map(|(index, Photograph { operation, text, before, after })| {
+        let call = (operation, text);
+        [(index + 1, When::Before, call.clone(), before), (index + 1, When::After, call, after)]
     });
     let (worlds, rows) = (Mutex::new(both.collect::<Vec<_>>()), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 loop {
-                    let Some((at, when, operation, world)) = worlds.lock().unwrap().pop() else { break };
-                    let row = row(world, (at, when), operation, step, check);
+                    let Some((at, when, call, world)) = worlds.lock().unwrap().pop() else { break };
+                    let row = row(world, (at, when), call, step, check);
                     rows.lock().unwrap().push(row);
                 }
             });
@@ -138,7 +150,12 @@ fn an_apply_is_made_good() {
 
 #[test]
 fn a_destroy_is_made_good() {
-    matrix("destroy", &applied(), |simulation| simulation.destroy(&[NAME]), |simulation| vanished(simulation));
+    matrix(
+        "destroy",
+        &applied(),
+        |simulation| simulation.destroy_all(&[key_of("EksCluster", NAME)]),
+        |simulation| vanished(simulation),
+    );
 }
 
 /// Other policies for a role of the graph, tags, an association's role, and a registration's labels.

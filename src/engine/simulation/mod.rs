@@ -26,6 +26,7 @@ use crate::graph::diagnostic::SourceFile;
 use crate::graph::documents::Documents;
 use crate::graph::yaml;
 use crate::kinds::catalog::KindCatalog;
+use crate::state::clock::Clock;
 use crate::state::file::{DefinitionsUsed, InstanceKey, StateFile};
 use crate::state::memory::MemoryStore;
 use crate::state::session::{self, Holder};
@@ -35,7 +36,7 @@ use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_types::SdkConfig;
 use aws_types::region::Region;
 use aws_types::sdk_config::SharedTimeSource;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use futures::future::{LocalBoxFuture, join_all};
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -51,6 +52,7 @@ static DEFINITIONS: LazyLock<Definitions> = LazyLock::new(|| {
         include_str!("../../../graphs/eks-cluster.yaml"),
         include_str!("../../../graphs/eks-cluster-basic.yaml"),
         include_str!("../../../graphs/vpc.yaml"),
+        include_str!("spoke.yaml"),
     ];
     let nodes: Vec<_> = texts.iter().flat_map(|text| yaml::parse(&SourceFile::new("graph.yaml", *text)).unwrap()).collect();
     let (definitions, problems) = Definitions::load(&nodes, &KindCatalog);
@@ -66,8 +68,8 @@ fn cluster(name: &str, more: &str) -> String {
     )
 }
 
-fn key(name: &str) -> InstanceKey {
-    let (api_version, kind) = ("kro.run/v1alpha1".to_owned(), "EksCluster".to_owned());
+fn key_of(kind: &str, name: &str) -> InstanceKey {
+    let (api_version, kind) = ("kro.run/v1alpha1".to_owned(), kind.to_owned());
     InstanceKey { api_version, kind, namespace: "argocd".to_owned(), name: name.to_owned() }
 }
 
@@ -81,6 +83,8 @@ fn documents(text: &str) -> Documents {
 /// The world around one call that changed something.
 struct Photograph {
     operation: String,
+    /// Everything that the call says.
+    text: String,
     /// A process that was about to make the call.
     before: Simulation,
     /// It took effect, and nobody has heard of it.
@@ -97,6 +101,8 @@ struct Simulation {
     default_tags: BTreeMap<String, String>,
     parallelism: usize,
     window: Duration,
+    /// How far the clock of the machine is ahead of the cloud's.
+    skew: TimeDelta,
 }
 
 impl Simulation {
@@ -109,7 +115,7 @@ impl Simulation {
         aws.seed_caller(HUB, &format!("arn:aws:iam::{HUB}:user/me"), None);
         let (argocd, store) = (Arc::default(), MemoryStore::new());
         let (default_tags, window) = (BTreeMap::new(), Duration::from_mins(1));
-        Self { aws, argocd, store, text, default_tags, parallelism: 10, window }
+        Self { aws, argocd, store, text, default_tags, parallelism: 10, window, skew: TimeDelta::zero() }
     }
 
     /// Another simulation that goes on from here. Between processes only.
@@ -143,9 +149,9 @@ impl Simulation {
             match sight {
                 Sight::Arrived(aws) => before = Some(world(aws, clusters)),
                 Sight::CarriedOut(aws, arrival) => {
-                    let operation = arrival.operation.to_owned();
+                    let (operation, text) = (arrival.operation.to_owned(), arrival.text.to_owned());
                     let after = world(aws, clusters);
-                    kept.lock().unwrap().extend(before.take().map(|before| Photograph { operation, before, after }));
+                    kept.lock().unwrap().extend(before.take().map(|before| Photograph { operation, text, before, after }));
                 }
             }
         }));
@@ -159,7 +165,8 @@ impl Simulation {
         Link::new(move |sent| {
             let (aws, argocd) = (aws.clone(), argocd.clone());
             Box::pin(async move {
-                let arrival = Arrival { service: "argocd", operation: sent.operation(), changes: sent.changes() };
+                let text = sent.body.to_string();
+                let arrival = Arrival { service: "argocd", operation: sent.operation(), changes: sent.changes(), text: &text };
                 let serve = |holdings: &mut Holdings, now: DateTime<Utc>| {
                     argocd.lock().unwrap().answer(&sent, |server| reaches(holdings, now, server))
                 };
@@ -200,7 +207,12 @@ impl Simulation {
             visibility_window: self.window,
         };
         let sessions = Arc::new(Sessions::over(&base, options));
-        Engine::new(sessions, Arc::new(self.store.clone()), settings, Events::nowhere()).with_clock(self.aws.clock())
+        Engine::new(sessions, Arc::new(self.store.clone()), settings, Events::nowhere()).with_clock(self.clock())
+    }
+
+    fn clock(&self) -> Clock {
+        let (cloud, skew) = (self.aws.clock(), self.skew);
+        Arc::new(move || cloud() + skew)
     }
 
     /// Runs a process to its end. `None`: it died.
@@ -247,8 +259,8 @@ impl Simulation {
         plans.unwrap().unwrap()
     }
 
-    fn destroy(&mut self, names: &[&str]) -> Option<Result<Vec<RunReport>, EngineError>> {
-        let keys: Vec<_> = names.iter().map(|name| key(name)).collect();
+    fn destroy_all(&mut self, keys: &[InstanceKey]) -> Option<Result<Vec<RunReport>, EngineError>> {
+        let keys = keys.to_vec();
         self.run(|engine| Box::pin(async move { destroy(&engine, &keys).await }))
     }
 
@@ -294,7 +306,7 @@ fn reaches(holdings: &Holdings, now: DateTime<Utc>, server: &str) -> bool {
         object.kind == "entry"
             && object.is_there(now)
             && object.id.ends_with("/hub-cluster-argocd-controller")
-            && now >= object.made + chrono::TimeDelta::seconds(3)
+            && now >= object.made + TimeDelta::seconds(3)
     };
     !issuer.is_empty() && holdings.objects.iter().any(|object| entry(&object))
 }
