@@ -202,10 +202,39 @@ fn failure(operation: &'static str, class: ErrorClass, code: &str, message: Stri
     CallError { service: "argocd", operation, class, code: code.to_owned(), message, request_id: None }
 }
 
+/// What carries requests.
+#[derive(Debug, Clone)]
+enum Transport {
+    Network(reqwest::Client),
+    /// An Argo CD within this process: real connections know no paused clock.
+    #[cfg(test)]
+    Simulated(super::simulated::Link),
+}
+
+/// What came back.
+struct Reply {
+    status: u16,
+    location: Option<String>,
+    body: String,
+}
+
+/// The same over an Argo CD within this process.
+#[cfg(test)]
+pub(crate) fn connect_simulated(settings: &ArgoCdSettings, link: super::simulated::Link) -> (Reader, Writer) {
+    let client = Client {
+        transport: Transport::Simulated(link),
+        base: settings.base.clone(),
+        token: settings.token.clone(),
+        registering: settings.registering.clone(),
+        product: Arc::default(),
+    };
+    (Reader { client: client.clone() }, Writer { client })
+}
+
 /// Connection, address and token. Cheap to clone.
 #[derive(Debug, Clone)]
 struct Client {
-    http: reqwest::Client,
+    transport: Transport,
     base: String,
     token: SecretString,
     registering: Registering,
@@ -233,7 +262,7 @@ impl Client {
         }
         let http = builder.build().map_err(|error| SettingsError(text(&error)))?;
         Ok(Self {
-            http,
+            transport: Transport::Network(http),
             base: settings.base.clone(),
             token: settings.token.clone(),
             registering: settings.registering.clone(),
@@ -268,20 +297,35 @@ impl Client {
         path: &str,
         body: Option<String>,
     ) -> Result<T, CallError> {
-        let mut request = self.http.request(method, format!("{}{path}", self.base));
+        let Reply { status, location, body } = self.send(operation, method, path, body).await?;
+        let answer = Answer { operation, status, location: location.as_deref(), body: &body };
+        if !(200..300).contains(&status) {
+            return Err(answer.error());
+        }
+        serde_json::from_str(&body).map_err(|_| answer.unreadable())
+    }
+
+    async fn send(&self, operation: &'static str, method: Method, path: &str, body: Option<String>) -> Result<Reply, CallError> {
+        let http = match &self.transport {
+            Transport::Network(http) => http,
+            #[cfg(test)]
+            Transport::Simulated(link) => {
+                let (status, body) = link.send(method.as_str(), path, body).await.ok_or_else(|| {
+                    failure(operation, ErrorClass::Unclear, "ConnectionLost", "connection reset by peer".to_owned())
+                })?;
+                return Ok(Reply { status, location: None, body });
+            }
+        };
+        let mut request = http.request(method, format!("{}{path}", self.base));
         if let Some(body) = body {
             // Exactly so, also without a body: with a charset, or without the header, Argo CD answers 415.
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
         let response = request.send().await.map_err(|error| lost(operation, &error))?;
-        let status = response.status();
+        let status = response.status().as_u16();
         let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let body = response.text().await.map_err(|error| lost(operation, &error))?;
-        let answer = Answer { operation, status: status.as_u16(), location: location.as_deref(), body: &body };
-        if !status.is_success() {
-            return Err(answer.error());
-        }
-        serde_json::from_str(&body).map_err(|_| answer.unreadable())
+        Ok(Reply { status, location, body })
     }
 }
 

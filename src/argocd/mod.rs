@@ -10,6 +10,10 @@ mod errors;
 pub mod preflight;
 pub mod product;
 pub mod settings;
+#[cfg(test)]
+pub(crate) mod simulated;
 
+#[cfg(test)]
+pub(crate) use client::connect_simulated;
 pub use client::{Reader, UserInfo, Version, Writer, connect};
 pub use cluster::{CacheInfo, Cluster, ConnectionState, Info};

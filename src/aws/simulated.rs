@@ -1,5 +1,16 @@
-//! A simulated AWS below the real SDK, for the tests of this module: the connector answers in-process, on tokio's paused
-//! clock.
+//! A simulated AWS below the real SDK: the connector answers in-process, on tokio's paused clock.
+//!
+//! [`Simulated`] is a function from calls to replies, for tests of single calls. [`account::Aws`] keeps the objects of several
+//! accounts and behaves as AWS does, for whole runs.
+
+pub(crate) mod account;
+mod ec2;
+mod ec2_network;
+mod eks;
+pub(crate) mod faults;
+mod iam;
+pub(crate) mod objects;
+mod wire;
 
 use super::cloud::Cloud;
 use super::sessions::{Options, Sessions};

@@ -2,6 +2,7 @@
 
 use super::apply::open;
 pub use super::apply::{Apply, Scope};
+use super::clock::WallClock;
 pub use super::destroy::Destroy;
 pub use super::drain::Drain;
 use super::drift::Recorded;
@@ -88,12 +89,20 @@ pub struct Engine {
     pub(super) events: Events,
     /// What was asked of accounts and regions, for all instances.
     pub(super) facts: Arc<FactBook>,
+    /// What time it is.
+    pub(super) clock: WallClock,
 }
 
 impl Engine {
     /// Makes an engine. Calls nothing.
     pub fn new(sessions: Arc<Sessions>, store: Arc<dyn Store>, settings: EngineSettings, events: Events) -> Self {
-        Self { sessions, store, settings: Arc::new(settings), events, facts: Arc::default() }
+        Self { sessions, store, settings: Arc::new(settings), events, facts: Arc::default(), clock: WallClock::default() }
+    }
+
+    /// The same with another clock than the system's, for simulations.
+    #[cfg(test)]
+    pub(super) fn with_clock(self, clock: crate::state::clock::Clock) -> Self {
+        Self { clock: WallClock::of(clock), ..self }
     }
 
     /// Expands every instance among the documents and places its resources. Calls only `sts:GetCallerIdentity`.
@@ -115,7 +124,7 @@ impl Engine {
         let state = session::read(self.store.as_ref(), &work.key()).await?;
         let site = super::apply::Site::new(self, work).await?;
         let mut sighting = site.plan(work, state.as_ref()).await?;
-        let warnings = preflight::warnings(work, &sighting).await;
+        let warnings = preflight::warnings(work, &sighting, self.clock.now()).await;
         sighting.planned.plan.warnings.extend(warnings);
         sighting.tell_what_lives().await;
         Ok(sighting.planned.plan)
@@ -129,7 +138,7 @@ impl Engine {
         let holding = session::holding(self.store.as_ref(), &key, &self.settings.holder.host).await?;
         let others = state.is_none() && !session::read_each(self.store.as_ref()).await?.is_empty();
         let sessions = ReaderSessions::of(self.sessions.clone());
-        let viewer = Viewer { sessions, settings: &self.settings, events: &self.events, instance: key };
+        let viewer = Viewer { sessions, settings: &self.settings, events: &self.events, clock: &self.clock, instance: key };
         super::drift::drift(&viewer, work, &Recorded { state, holding, others }).await
     }
 

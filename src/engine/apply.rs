@@ -31,6 +31,7 @@ use crate::kinds::recorder::{self, Recorder};
 use crate::state::file::{Begin, InstanceKey, Record, RoleUsed, StateFile};
 use crate::state::journal::Journal;
 use crate::state::session::{self, Session};
+use chrono::{DateTime, Utc};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -112,7 +113,8 @@ pub(super) async fn open(engine: &Engine, mut work: Work, scope: Scope) -> Resul
     }
     // Before the lock: whoever cannot reach the accounts leaves no trace.
     let site = Site::new(engine, &work).await?;
-    let session = Session::open(engine.store.clone(), work.key(), engine.settings.holder.clone()).await?;
+    let session =
+        Session::open_with(engine.store.clone(), work.key(), engine.settings.holder.clone(), engine.clock.clock()).await?;
     let context = context(engine, &session.journal(), &Stop::default());
     site.resolve_all(&context).await?;
     let state = session.journal().snapshot();
@@ -122,7 +124,7 @@ pub(super) async fn open(engine: &Engine, mut work: Work, scope: Scope) -> Resul
         Scope::DriftOnly => Some(hold_back(&mut work, &looked, &state)?),
     };
     let mut sighting = site.planned(&work, Some(&state), looked).await?;
-    let warnings = super::preflight::check(&work, &sighting).await?;
+    let warnings = super::preflight::check(&work, &sighting, engine.clock.now()).await?;
     sighting.planned.plan.warnings.extend(warnings);
     sighting.tell_what_lives().await;
     Ok(Apply { engine: engine.clone(), work, session, sighting, drift })
@@ -184,11 +186,11 @@ impl Apply {
         if self.drift.is_none() {
             journal.definitions(self.work.definitions.clone()).await?;
         }
-        let (stopwatch, events) = Stopwatch::start(&self.engine.events, &self.engine.settings.argocd);
+        let (stopwatch, events) = Stopwatch::start(&self.engine.events, &self.engine.settings.argocd, &self.engine.clock);
         let context = Context { events, ..context(&self.engine, &journal, stop) };
         let plan = plan.clone();
         let Sighting { planned, seen, items, doomed, copies, .. } = self.sighting;
-        let parts = parts(&self.work, &planned.plan, seen, items);
+        let parts = parts(&self.work, &planned.plan, seen, items, self.engine.clock.now());
         let recorder = context.recorder.clone();
         let copying = context.clone();
         let run = Run::new(&self.work, &CATALOG, context, self.engine.settings.parallelism, planned, parts);
@@ -209,6 +211,7 @@ fn parts(
     plan: &Plan,
     seen: BTreeMap<NodeIndex, Seen>,
     mut items: BTreeMap<NodeIndex, Item>,
+    now: DateTime<Utc>,
 ) -> BTreeMap<NodeIndex, Part> {
     let mut parts = BTreeMap::new();
     for (index, seen) in seen {
@@ -216,7 +219,7 @@ fn parts(
         let address = &work.graph.node(index).address;
         let adopted = plan.changes.iter().any(|change| change.address == *address && change.action == Action::Adopt);
         let record = match (&seen.observed, adopted) {
-            (Some(observed), true) => Some(item.adopted(observed, &work.blank.node(index).desired.known_part())),
+            (Some(observed), true) => Some(item.adopted(observed, &work.blank.node(index).desired.known_part(), now)),
             _ => seen.record,
         };
         parts.insert(index, Part { item, record, observed: seen.observed, unreachable: seen.unreachable });
@@ -237,6 +240,7 @@ pub(super) fn context(engine: &Engine, journal: &Journal, stop: &Stop) -> Contex
         events: engine.events.clone(),
         stop: stop.clone(),
         window,
+        wall: engine.clock.clone(),
         clock: Instant::now(),
         outlook: Outlook::of(Address::root(&state.instance.kind, &state.instance.name)),
         durations: Arc::new(state.durations),
@@ -332,7 +336,7 @@ impl Site {
         let window = self.engine.settings.visibility_window;
         let doomed = self.orphaned(work, state, &lineage).await?;
         let (stop, events) = (Stop::default(), &self.engine.events);
-        let reading = Reading { patience: Patience { window, stop: &stop, events }, unanswered };
+        let reading = Reading { patience: Patience { window, stop: &stop, events, clock: &self.engine.clock }, unanswered };
         // What will have to be known of the accounts is asked meanwhile.
         let asked = async {
             self.answers(work, assumed(work, &wanted)).await;

@@ -1,5 +1,6 @@
 //! What every step of a run shares.
 
+use super::clock::WallClock;
 use super::events::{Event, Events, StepName};
 use super::failure::Reason;
 use super::look::{Patience, View};
@@ -11,7 +12,7 @@ use crate::kinds::recorder::Recorder;
 use crate::state::error::StateError;
 use crate::state::file::{Phase, Record};
 use crate::state::journal::Journal;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use futures::FutureExt as _;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -36,6 +37,8 @@ pub(super) struct Context {
     pub stop: Stop,
     /// Absence of an object that was just made counts after this long.
     pub window: Duration,
+    /// What time it is.
+    pub wall: WallClock,
     /// The clock of what is looked at in step (see [`super::pace::Pace`]).
     pub clock: Instant,
     /// Seconds that past waits took, by `Kind.create` or `Kind.delete`.
@@ -72,8 +75,8 @@ impl Item {
         View { kind: self.kind, readers: &self.cloud.readers, subject: &self.subject }
     }
 
-    /// The record of an object that is there and was not made by a call that this state knows.
-    pub(super) fn adopted(&self, observed: &Observed, desired: &Value) -> Record {
+    /// The record of an object that is there and was not made by a call that this state knows, taken over at a time.
+    pub(super) fn adopted(&self, observed: &Observed, desired: &Value, now: DateTime<Utc>) -> Record {
         Record {
             identity: self.subject.identity.clone(),
             address: self.subject.address.clone(),
@@ -84,8 +87,8 @@ impl Item {
             status: observed.status.clone(),
             dependencies: self.subject.dependencies.clone(),
             adopted: true,
-            since: Utc::now(),
-            created_at: Utc::now(),
+            since: now,
+            created_at: now,
             wait: None,
         }
     }
@@ -94,7 +97,7 @@ impl Item {
 impl Context {
     /// How a look goes on in this run until its answer counts.
     pub(super) fn patience(&self) -> Patience<'_> {
-        Patience { window: self.window, stop: &self.stop, events: &self.events }
+        Patience { window: self.window, stop: &self.stop, events: &self.events, clock: &self.wall }
     }
 
     /// The clock by which an object is looked at, if its kind is looked at in step.

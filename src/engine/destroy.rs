@@ -39,7 +39,8 @@ pub(super) async fn open(engine: &Engine, key: &InstanceKey, drain: Option<Drain
     for record in &state.resources {
         site.recorded_item(record, &state.lineage).await?;
     }
-    let session = Session::open(engine.store.clone(), key.clone(), engine.settings.holder.clone()).await?;
+    let session =
+        Session::open_with(engine.store.clone(), key.clone(), engine.settings.holder.clone(), engine.clock.clock()).await?;
     site.resolve_all(&context(engine, &session.journal(), &Stop::default())).await?;
     let state = session.journal().snapshot();
     let mut doomed = Vec::new();
@@ -65,7 +66,7 @@ impl Destroy {
     pub async fn run(self, confirmed: &[String], stop: &Stop) -> Result<RunReport, EngineError> {
         let started = Instant::now();
         let journal = self.session.journal();
-        let (stopwatch, events) = Stopwatch::start(&self.engine.events, &self.engine.settings.argocd);
+        let (stopwatch, events) = Stopwatch::start(&self.engine.events, &self.engine.settings.argocd, &self.engine.clock);
         let context = Context { events, ..context(&self.engine, &journal, stop) };
         let (kept, stopped) = if let Some(how) = &self.drain {
             drain::say_outlook(&context, &self.doomed);

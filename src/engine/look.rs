@@ -3,6 +3,7 @@
 //! EC2 and IAM are eventually consistent: an object that was just made may be answered with NotFound. Absence counts only
 //! when the visibility window after the create call has passed.
 
+use super::clock::WallClock;
 use super::events::{Event, Events};
 use super::stop::Stop;
 use crate::aws::error::{CallError, ErrorClass};
@@ -70,16 +71,16 @@ pub(super) struct View<'a> {
 }
 
 /// Looks at a recorded object once.
-pub(super) async fn look(view: View<'_>, record: &Record, window: Duration, depth: Depth) -> Result<Presence, CallError> {
+pub(super) async fn look(view: View<'_>, record: &Record, patience: Patience<'_>, depth: Depth) -> Result<Presence, CallError> {
     // An answer may be slow: what it says was true when it was asked for.
-    let asked = Utc::now();
+    let asked = patience.clock.now();
     let View { kind, readers, subject } = view;
     let observed = match depth {
         Depth::Whole => kind.read(readers, subject, record),
         Depth::Watch => kind.watch(readers, subject, record),
         Depth::Glance => kind.glance(readers, subject, record),
     };
-    Ok(judge(observed.await?, record.created_at, window, asked))
+    Ok(judge(observed.await?, record.created_at, patience.window, asked))
 }
 
 /// How a look goes on until its answer counts.
@@ -91,6 +92,8 @@ pub(super) struct Patience<'a> {
     pub(super) stop: &'a Stop,
     /// Where it is said what is waited for.
     pub(super) events: &'a Events,
+    /// What time it is.
+    pub(super) clock: &'a WallClock,
 }
 
 /// Reads a recorded object until it is there or its absence counts. `None` when it is absent, or when the wish to stop
@@ -104,7 +107,7 @@ pub(super) async fn look_until_sure(
     let View { subject, .. } = view;
     let mut said = false;
     loop {
-        match look(view, record, patience.window, depth).await? {
+        match look(view, record, patience, depth).await? {
             Presence::Present(observed) => return Ok(Some(*observed)),
             Presence::Absent => return Ok(None),
             Presence::NotVisibleYet(_) if patience.stop.requested() => return Ok(None),

@@ -7,6 +7,7 @@
 
 pub mod api;
 mod apply;
+mod clock;
 mod clouds;
 pub mod clusters;
 mod context;
@@ -34,6 +35,8 @@ mod removal;
 pub mod report;
 mod resolve;
 mod run;
+#[cfg(test)]
+mod simulation;
 mod status;
 pub mod stop;
 mod subject;

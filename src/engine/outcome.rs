@@ -1,6 +1,7 @@
 //! What a report says beside how its objects ended: where that was, what there is now, and how long each object took.
 
 use super::api::ArgoCd;
+use super::clock::WallClock;
 use super::events::{Event, Events, StepName};
 use super::plan::{Action, Plan};
 use super::planner::PRECIOUS;
@@ -112,6 +113,7 @@ impl Default for Circumstances {
 #[derive(Debug, Clone)]
 pub(super) struct Stopwatch {
     began: DateTime<Utc>,
+    clock: WallClock,
     times: Arc<Mutex<BTreeMap<Address, (Instant, Instant)>>>,
     made: Arc<Mutex<BTreeSet<Address>>>,
     /// Where Argo CD is.
@@ -120,9 +122,9 @@ pub(super) struct Stopwatch {
 
 impl Stopwatch {
     /// Starts, and gives the events to listen to.
-    pub(super) fn start(events: &Events, argocd: &ArgoCd) -> (Self, Events) {
+    pub(super) fn start(events: &Events, argocd: &ArgoCd, clock: &WallClock) -> (Self, Events) {
         let argocd = argocd.server().map(str::to_owned);
-        let stopwatch = Self { began: Utc::now(), times: Arc::default(), made: Arc::default(), argocd };
+        let stopwatch = Self { began: clock.now(), clock: clock.clone(), times: Arc::default(), made: Arc::default(), argocd };
         let (own, on) = (stopwatch.clone(), events.clone());
         let events = Events::to(move |event| {
             own.hear(&event);
@@ -171,7 +173,7 @@ impl Stopwatch {
         let places: BTreeSet<Place> = plan.header.targets.iter().map(place).collect();
         report.circumstances = Circumstances {
             started_at: self.began,
-            ended_at: Utc::now(),
+            ended_at: self.clock.now(),
             caller: plan.header.caller.clone(),
             places: places.into_iter().collect(),
             present: state.resources.iter().map(present).collect(),
@@ -302,7 +304,7 @@ mod tests {
             warnings: Vec::new(),
             checks: Vec::new(),
         };
-        let (stopwatch, events) = Stopwatch::start(&Events::nowhere(), &ArgoCd::None);
+        let (stopwatch, events) = Stopwatch::start(&Events::nowhere(), &ArgoCd::None, &WallClock::default());
         let (done, failed, not_reached, circumstances) = (Vec::new(), Vec::new(), Vec::new(), Circumstances::default());
         let (end, status, seconds) = (End::Failed, json!({}), 1.0);
         let mut report = RunReport { instance, end, done, failed, not_reached, status, seconds, circumstances };

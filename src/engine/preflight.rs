@@ -9,7 +9,7 @@ use crate::argocd::preflight::{Planned, Problem, preflight};
 use crate::graph::expansion::NodeIndex;
 use crate::graph::identity::Address;
 use crate::kinds::registration::bridge::missing_keys;
-use chrono::{TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use std::collections::BTreeMap;
 
 /// What is said of a plan that has not read Argo CD although it is configured.
@@ -18,8 +18,8 @@ const UNREAD: &str = "Argo CD could not be read, so this plan is not complete: a
 
 /// Asks Argo CD, if the plan registers something. What stands in the way for certain stops everything; the rest are
 /// warnings.
-pub(super) async fn check(work: &Work, sighting: &Sighting) -> Result<Vec<String>, EngineError> {
-    let (fatal, warnings): (Vec<_>, Vec<_>) = problems(work, sighting).await?.into_iter().partition(|problem| problem.fatal);
+pub(super) async fn check(work: &Work, sighting: &Sighting, now: DateTime<Utc>) -> Result<Vec<String>, EngineError> {
+    let (fatal, warnings): (Vec<_>, Vec<_>) = problems(work, sighting, now).await?.into_iter().partition(|problem| problem.fatal);
     if fatal.is_empty() {
         return Ok(warnings.into_iter().map(|problem| problem.text).collect());
     }
@@ -28,8 +28,8 @@ pub(super) async fn check(work: &Work, sighting: &Sighting) -> Result<Vec<String
 }
 
 /// The same for a plan, which nothing stops.
-pub(super) async fn warnings(work: &Work, sighting: &Sighting) -> Vec<String> {
-    let mut warnings = match problems(work, sighting).await {
+pub(super) async fn warnings(work: &Work, sighting: &Sighting, now: DateTime<Utc>) -> Vec<String> {
+    let mut warnings = match problems(work, sighting, now).await {
         Ok(problems) => problems.into_iter().map(|problem| problem.text).collect(),
         Err(error) => vec![format!("it is not known whether Argo CD will take the registration: {error}")],
     };
@@ -39,7 +39,7 @@ pub(super) async fn warnings(work: &Work, sighting: &Sighting) -> Vec<String> {
     warnings
 }
 
-async fn problems(work: &Work, sighting: &Sighting) -> Result<Vec<Problem>, EngineError> {
+async fn problems(work: &Work, sighting: &Sighting, now: DateTime<Utc>) -> Result<Vec<Problem>, EngineError> {
     let changes = &sighting.planned.plan.changes;
     let registrations: Vec<_> = sighting.items.iter().filter(|(_, item)| registers(item, changes)).collect();
     let missing = registrations.iter().filter_map(|(index, item)| {
@@ -64,7 +64,7 @@ async fn problems(work: &Work, sighting: &Sighting) -> Result<Vec<Problem>, Engi
             marks: &item.subject.marks,
         })
         .collect();
-    let found = preflight(reader, &planned, Utc::now(), lasts(&sighting.items, changes)).await.map_err(EngineError::of_read)?;
+    let found = preflight(reader, &planned, now, lasts(&sighting.items, changes)).await.map_err(EngineError::of_read)?;
     Ok(found.problems.into_iter().chain(missing).collect())
 }
 

@@ -192,6 +192,7 @@ pub(super) async fn refresh_orphans(doomed: &[Doomed], reading: Reading<'_>) -> 
 mod tests {
     use super::*;
     use crate::aws::simulated::{Call, Reply, Simulated, cloud_of, identity};
+    use crate::engine::clock::WallClock;
     use crate::engine::events::Events;
     use crate::engine::planner::tests::Scene;
     use crate::engine::stop::Stop;
@@ -233,8 +234,8 @@ mod tests {
     async fn seen(has_cluster: bool) -> (Vec<String>, Vec<bool>) {
         let aws = eks(has_cluster);
         let wanted = wanted(&aws).await;
-        let (stop, events) = (Stop::default(), Events::nowhere());
-        let patience = Patience { window: Duration::ZERO, stop: &stop, events: &events };
+        let (stop, events, clock) = (Stop::default(), Events::nowhere(), WallClock::default());
+        let patience = Patience { window: Duration::ZERO, stop: &stop, events: &events, clock: &clock };
         let reading = Reading { patience, unanswered: Unanswered::Stops };
         let seen = refresh(&wanted, reading).await.unwrap();
         let mut asked: Vec<String> = aws.calls().into_iter().map(|call| call.operation).collect();
@@ -245,8 +246,8 @@ mod tests {
 
     #[test]
     fn what_argo_cd_does_not_answer_is_shown_where_nothing_is_carried_out() {
-        let (stop, events) = (Stop::default(), Events::nowhere());
-        let patience = Patience { window: Duration::ZERO, stop: &stop, events: &events };
+        let (stop, events, clock) = (Stop::default(), Events::nowhere(), WallClock::default());
+        let patience = Patience { window: Duration::ZERO, stop: &stop, events: &events, clock: &clock };
         let answer = |unanswered, service| {
             let error = CallError {
                 service,

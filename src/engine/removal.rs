@@ -15,7 +15,6 @@ use super::run::{lost_each_time, trouble};
 use crate::graph::identity::{Address, Identity};
 use crate::kinds::kind::{Observed, Owner, Readiness, StepError, Takeover, why_failed};
 use crate::state::file::{Phase, Record};
-use chrono::Utc;
 pub(super) use expectation::usually;
 pub(super) use order::Order;
 use std::collections::BTreeMap;
@@ -280,7 +279,7 @@ pub(super) async fn delete(context: &Context, item: &Item, record: &Record) -> R
 async fn wait_gone(context: &Context, item: &Item, record: Record, had_failed: bool) -> Result<Duration, Trouble> {
     let since = Instant::now();
     let usually = context.usually(item, Usually::Delete);
-    let record = Record { phase: Phase::Deleting, since: Utc::now(), ..record };
+    let record = Record { phase: Phase::Deleting, since: context.wall.now(), ..record };
     context.journal.put(record.clone()).await?;
     let pace = Pace { usual: usually, spare: Duration::ZERO, in_step: context.in_step(item) };
     let mut said = false;

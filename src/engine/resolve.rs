@@ -9,7 +9,7 @@ use super::look::time_left;
 use crate::kinds::kind::{Observed, Owner, Readiness};
 use crate::state::file::{Begin, Phase, Record, Verb};
 use crate::state::journal::Outcome;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(super) async fn resolve(context: &Context, item: &Item, begin: &Begin) -> Re
         Verb::Change | Verb::Delete => None,
     };
     let outcome = if found.is_some() { Outcome::FoundDone } else { Outcome::FoundUndone };
-    let record = found.as_ref().map(|observed| record_of(begin, observed));
+    let record = found.as_ref().map(|observed| record_of(begin, observed, context.wall.now()));
     context.journal.end(begin.entry, outcome, record.clone()).await?;
     context.events.say(Event::Resolved {
         address: begin.address.clone(),
@@ -49,9 +49,9 @@ async fn find(context: &Context, item: &Item, begin: &Begin) -> Result<Option<Ob
     let mut said = false;
     // The call may have been made long after its begin entry: it waited for the rate limit, or for a slow network. It was
     // certainly made before now, since whoever made it has given up or is dead.
-    let since = Utc::now();
+    let since = context.wall.now();
     loop {
-        let asked = Utc::now();
+        let asked = context.wall.now();
         let observed = item.kind.find(&item.cloud.readers, &item.subject, &desired).await?;
         if let Some(observed) = observed.filter(|observed| is_what_we_made(item, observed)) {
             return Ok(Some(observed));
@@ -78,7 +78,7 @@ fn is_what_we_made(item: &Item, observed: &Observed) -> bool {
 }
 
 /// The record of an object that a call of which the reply was lost has made.
-fn record_of(begin: &Begin, observed: &Observed) -> Record {
+fn record_of(begin: &Begin, observed: &Observed, now: DateTime<Utc>) -> Record {
     Record {
         identity: begin.identity.clone(),
         address: begin.address.clone(),
@@ -89,8 +89,8 @@ fn record_of(begin: &Begin, observed: &Observed) -> Record {
         status: observed.status.clone(),
         dependencies: begin.dependencies.clone(),
         adopted: false,
-        since: Utc::now(),
-        created_at: Utc::now(),
+        since: now,
+        created_at: now,
         wait: None,
     }
 }

@@ -6,6 +6,7 @@ use crate::aws::reading::ReaderSessions;
 use crate::aws::sessions::SessionError;
 use crate::aws::tags::{self, INSTANCE, INSTANCE_ANNOTATION, LINEAGE, LINEAGE_ANNOTATION};
 use crate::engine::api::{ArgoCd, EngineSettings, NO_ARGOCD};
+use crate::engine::clock::WallClock;
 use crate::engine::events::Events;
 use crate::engine::look::{Depth, Patience, View, look_until_sure};
 use crate::engine::planner::Seen;
@@ -88,6 +89,7 @@ pub(in crate::engine) struct Viewer<'a> {
     pub(in crate::engine) sessions: ReaderSessions,
     pub(in crate::engine) settings: &'a EngineSettings,
     pub(in crate::engine) events: &'a Events,
+    pub(in crate::engine) clock: &'a WallClock,
     pub(in crate::engine) instance: InstanceKey,
 }
 
@@ -182,7 +184,7 @@ impl Viewer<'_> {
 
     async fn see_recorded(&self, sight: &Sight, record: &Record) -> Seen {
         let stop = Stop::default();
-        let patience = Patience { window: self.settings.visibility_window, stop: &stop, events: self.events };
+        let patience = Patience { window: self.settings.visibility_window, stop: &stop, events: self.events, clock: self.clock };
         let answer = look_until_sure(sight.view(), record, patience, Depth::Whole).await;
         let (observed, unreachable) = answer.map_or_else(|error| (None, Some(told(&error))), |observed| (observed, None));
         Seen { subject: sight.subject.clone(), record: Some(record.clone()), observed, unreachable }
@@ -220,7 +222,7 @@ impl Viewer<'_> {
 
     async fn see(&self, wanted: &Wanted<'_>) -> Found {
         let stop = Stop::default();
-        let patience = Patience { window: self.settings.visibility_window, stop: &stop, events: self.events };
+        let patience = Patience { window: self.settings.visibility_window, stop: &stop, events: self.events, clock: self.clock };
         let sight = &wanted.sight;
         let mut found = Found {
             index: wanted.index,

@@ -17,7 +17,6 @@ use super::api::Engine;
 use super::finding::Finding;
 use super::plan::{Action, Change, Plan};
 use super::work::Work;
-use chrono::Utc;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Whether objects that stay as they are are looked at, too.
@@ -36,7 +35,7 @@ pub(super) async fn check(engine: &Engine, planned: &[(&Work, &Plan)], breadth: 
     let questions: BTreeSet<Question> = wants.iter().flat_map(|wants| wants.questions(breadth)).collect();
     let works: Vec<&Work> = planned.iter().map(|(work, _)| *work).collect();
     let answers = engine.facts.answers(&Ways { sessions: &engine.sessions, works: &works }, questions).await;
-    checks::all(&wants, &answers, Utc::now().date_naive())
+    checks::all(&wants, &answers, engine.clock.now().date_naive())
 }
 
 fn wants_of(work: &Work, plan: &Plan) -> Wants {

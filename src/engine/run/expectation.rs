@@ -9,7 +9,6 @@ use crate::engine::outlook::{Counts, Expected};
 use crate::graph::catalog::{Production, Step};
 use crate::graph::expansion::NodeIndex;
 use crate::state::file::{Phase, Record};
-use chrono::Utc;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -115,7 +114,7 @@ impl Run<'_> {
 fn left(node: &Node, context: &Context) -> (Duration, bool) {
     let Some(record) = node.record.as_ref().filter(|record| comes_up(record)) else { return (CALL, false) };
     let since = record.wait.as_ref().map_or(record.since, |wait| wait.since);
-    let waited = (Utc::now() - since).to_std().unwrap_or_default();
+    let waited = (context.wall.now() - since).to_std().unwrap_or_default();
     let usual = context.usually(&node.item, Usually::Create);
     (usual.saturating_sub(waited), context.is_measured(&node.item, Usually::Create))
 }

@@ -9,7 +9,7 @@ use crate::engine::planner::refusal;
 use crate::engine::resolve::resolve_open;
 use crate::kinds::kind::{Changeability, Observed, Owner, Readiness, StepError, why_failed};
 use crate::state::file::{Phase, Record, Wait};
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -60,7 +60,7 @@ async fn adopt(context: &Context, item: &Item, desired: &Value, refused: CallErr
     else {
         return Err(refused.into());
     };
-    let record = item.adopted(&observed, desired);
+    let record = item.adopted(&observed, desired, context.wall.now());
     context.journal.put(record.clone()).await?;
     Ok((record, observed))
 }
@@ -93,8 +93,8 @@ pub(super) async fn configure(
         phase: Phase::Configured,
         applied: item.kind.recordable(desired),
         dependencies: item.subject.dependencies.clone(),
-        since: Utc::now(),
-        wait: Some(wait_after(&record, !changes.is_empty())),
+        since: context.wall.now(),
+        wait: Some(wait_after(&record, !changes.is_empty(), context.wall.now())),
         ..record
     };
     context.journal.put(record.clone()).await?;
@@ -102,13 +102,13 @@ pub(super) async fn configure(
 }
 
 /// The wait that begins when an object is as wanted. One that an earlier run began goes on if nothing was changed since.
-fn wait_after(record: &Record, changed: bool) -> Wait {
+fn wait_after(record: &Record, changed: bool, now: DateTime<Utc>) -> Wait {
     match &record.wait {
         Some(begun) if !changed && record.phase == Phase::Configured => begun.clone(),
         begun => {
             let comes_up = record.phase == Phase::Created || begun.as_ref().is_some_and(|wait| wait.what == COMING_UP);
             let what = if comes_up { COMING_UP } else { UPDATE };
-            Wait { what: what.to_owned(), update: None, since: Utc::now() }
+            Wait { what: what.to_owned(), update: None, since: now }
         }
     }
 }
@@ -179,7 +179,7 @@ pub(super) async fn wait_ready(context: &Context, item: &Item, begun: Begun) -> 
         return ready(context, item, record, observed, None).await;
     }
     let since = Instant::now();
-    let already = record.wait.as_ref().and_then(|wait| (Utc::now() - wait.since).to_std().ok()).unwrap_or_default();
+    let already = record.wait.as_ref().and_then(|wait| (context.wall.now() - wait.since).to_std().ok()).unwrap_or_default();
     let usually = context.usually(item, Usually::Create);
     let pace = Pace { usual: usually, spare, in_step: context.in_step(item) };
     let limit = item.kind.typical().limit;
@@ -190,7 +190,7 @@ pub(super) async fn wait_ready(context: &Context, item: &Item, begun: Begun) -> 
             () = tokio::time::sleep(pause) => {}
             () = context.stop.wait() => return Err(Trouble::Stopped),
         }
-        let state = match look(item.view(), &record, context.window, Depth::Watch).await {
+        let state = match look(item.view(), &record, context.patience(), Depth::Watch).await {
             Err(error) if passes(&error) => format!("not answered ({})", error.code),
             Err(error) => return Err(error.into()),
             Ok(Presence::Absent) => return Err(fail(context, record, "it is gone").await),
@@ -228,7 +228,7 @@ async fn ready(
     took: Option<Duration>,
 ) -> Result<(Record, Observed), Trouble> {
     let came_up = record.wait.as_ref().is_some_and(|wait| wait.what == COMING_UP);
-    let record = Record { phase: Phase::Ready, status: observed.status.clone(), since: Utc::now(), wait: None, ..record };
+    let record = Record { phase: Phase::Ready, status: observed.status.clone(), since: context.wall.now(), wait: None, ..record };
     context.journal.put(record.clone()).await?;
     let took = took.unwrap_or_default();
     if came_up {
@@ -246,7 +246,7 @@ async fn ready(
 
 async fn fail(context: &Context, record: Record, reason: &str) -> Trouble {
     let id = record.id.clone();
-    let record = Record { phase: Phase::Failed, since: Utc::now(), wait: None, ..record };
+    let record = Record { phase: Phase::Failed, since: context.wall.now(), wait: None, ..record };
     match context.journal.put(record).await {
         Ok(()) => Trouble::Failed(format!("{id}: {reason}")),
         Err(error) => error.into(),

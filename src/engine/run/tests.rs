@@ -4,6 +4,7 @@ use super::*;
 use crate::aws::error::{CallError, ErrorClass};
 use crate::aws::simulated::silent_cloud;
 use crate::aws::tags::Tags;
+use crate::engine::clock::WallClock;
 use crate::engine::events::Events;
 use crate::engine::outlook::Outlook;
 use crate::engine::planner::tests::{Scene, marks, record};
@@ -221,6 +222,7 @@ impl Bench {
             events: self.events.clone(),
             stop: self.stop.clone(),
             window: Duration::ZERO,
+            wall: WallClock::default(),
             clock: Instant::now(),
             durations: Arc::default(),
             outlook: Outlook::of(Address::root("Network", "one")),
