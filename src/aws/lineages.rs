@@ -39,6 +39,20 @@ impl Reader {
         Ok(marked.into_iter().filter_map(|tag| tag.resource_id).collect())
     }
 
+    /// Every object of EC2 that bears a mark of fleetctl's, by its id, with AWS's word for its type and those of its tags
+    /// that are marks.
+    pub async fn marked_objects(&self) -> Result<BTreeMap<String, (String, tags::Tags)>, CallError> {
+        let keys = [tags::LINEAGE, tags::INSTANCE, tags::ADDRESS].map(str::to_owned).to_vec();
+        let mut objects: BTreeMap<String, (String, tags::Tags)> = BTreeMap::new();
+        for tag in self.tag_descriptions(vec![filter("key", keys)]).await? {
+            let (Some(id), Some(key)) = (tag.resource_id, tag.key) else { continue };
+            let kind = tag.resource_type.map(|kind| kind.as_str().to_owned()).unwrap_or_default();
+            let object = objects.entry(id).or_insert_with(|| (kind, tags::Tags::new()));
+            object.1.insert(key, tag.value.unwrap_or_default());
+        }
+        Ok(objects)
+    }
+
     /// The tags with an instance's mark.
     async fn marked(&self, instance: &str) -> Result<Vec<TagDescription>, CallError> {
         let instance = tags::value(instance);

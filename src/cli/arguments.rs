@@ -2,9 +2,11 @@
 #![expect(clippy::doc_markdown, reason = "help text shows backticks as they are")]
 
 mod access;
+mod state;
 
 pub use access::{Completion, Kubeconfig, Man, Token};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+pub use state::{Rebuild, State};
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -51,6 +53,9 @@ pub enum Command {
     Kubeconfig(Kubeconfig),
     /// Print a token for a cluster's Kubernetes API; kubectl calls this
     Token(Token),
+    /// Recover what is recorded
+    #[command(subcommand)]
+    State(State),
     /// Show the settings
     #[command(subcommand)]
     Config(Config),
@@ -75,6 +80,7 @@ impl Command {
             Self::Graph(_) => "graph",
             Self::Kubeconfig(_) => "kubeconfig",
             Self::Token(_) => "token",
+            Self::State(command) => command.name(),
             Self::Config(Config::Show) => "config show",
             Self::Completion(_) => "completion",
             Self::Man(_) => "man",

@@ -148,7 +148,9 @@ pub fn unknown(text: &str, recorded: &[(&str, &str)], store: &str) -> String {
 
 /// What is said of an instance that no state knows.
 fn not_recorded(instance: &str, store: &str) -> String {
-    format!("nothing is recorded of {instance} in {store}")
+    format!(
+        "nothing is recorded of {instance} in {store}; if its state is lost, `fleetctl state rebuild` makes it anew from what is there"
+    )
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ mod kubeconfig;
 mod old_python;
 mod outputs;
 mod outside;
+mod rebuild;
 mod renames;
 mod state;
 mod view;

@@ -9,6 +9,7 @@ mod graph;
 mod kubeconfig;
 mod man;
 mod plan;
+mod state;
 mod status;
 mod token;
 mod validate;
@@ -32,6 +33,7 @@ pub async fn run(context: &Context, command: &Command) -> Result<u8, CliError> {
         Command::Token(arguments) => token::run(context, arguments).await,
         Command::Completion(arguments) => Ok(completion::run(context, arguments)),
         Command::Man(arguments) => man::run(context, arguments).await,
+        Command::State(command) => state::run(context, command).await,
         Command::Config(Config::Show) => Ok(config_show::run(context)),
         Command::Version => Ok(version::run(context)),
     }
