@@ -57,21 +57,21 @@ impl Marked {
     }
 }
 
-/// AWS's words for the types of EC2, and our kinds.
-const EC2_TYPES: [(&str, &str); 6] = [
-    ("vpc", "VPC"),
-    ("subnet", "Subnet"),
-    ("internet-gateway", "InternetGateway"),
-    ("natgateway", "NATGateway"),
-    ("elastic-ip", "ElasticIPAddress"),
-    ("route-table", "RouteTable"),
+/// What ids of EC2 begin with, and our kinds.
+const EC2_IDS: [(&str, &str); 6] = [
+    ("vpc-", "VPC"),
+    ("subnet-", "Subnet"),
+    ("igw-", "InternetGateway"),
+    ("nat-", "NATGateway"),
+    ("eipalloc-", "ElasticIPAddress"),
+    ("rtb-", "RouteTable"),
 ];
 
 /// What of EC2 bears marks in a region. NAT gateways that are gone, which AWS shows for an hour, are left out.
 pub async fn of_ec2(readers: &Readers) -> Result<Vec<Marked>, CallError> {
     let objects = readers.ec2.marked_objects().await?;
     let marked = stream::iter(&objects).map(|(id, (kind, tags))| async move {
-        let name = EC2_TYPES.iter().find(|(word, _)| word == kind).map_or(kind.as_str(), |(_, name)| name);
+        let name = EC2_IDS.iter().find(|(beginning, _)| id.starts_with(beginning)).map_or(kind.as_str(), |(_, name)| name);
         let lingers = name == "NATGateway" && is_gone(readers, id).await?;
         Ok::<_, CallError>(Marked::of(name, id, tags).filter(|_| !lingers))
     });

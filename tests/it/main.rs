@@ -24,6 +24,7 @@ mod faults;
 mod identity;
 mod kubeconfig;
 mod old_python;
+mod orphans;
 mod outputs;
 mod outside;
 mod rebuild;

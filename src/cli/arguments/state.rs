@@ -2,6 +2,7 @@
 
 use super::Inputs;
 use clap::{Args, Subcommand};
+use std::path::PathBuf;
 
 /// `state`.
 #[derive(Debug, Subcommand)]
@@ -34,4 +35,25 @@ pub struct Rebuild {
     /// Keep a state that cannot be read aside, and put what is found in its place; may be repeated
     #[arg(long, value_name = "NAMESPACE/KIND.NAME.json")]
     pub replace: Vec<String>,
+}
+
+/// `orphans`.
+#[derive(Debug, Args)]
+pub struct Orphans {
+    /// Documents, whose accounts and regions are looked into beside those of all recorded instances
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The same as FILE; may be repeated
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    pub file: Vec<PathBuf>,
+    /// Look into this account too, by the role that the settings name for it; may be repeated
+    #[arg(long, value_name = "ID", value_parser = account)]
+    pub account: Vec<String>,
+    /// In this region; may be repeated. Otherwise the one of the environment
+    #[arg(long, value_name = "REGION", requires = "account")]
+    pub region: Vec<String>,
+}
+
+fn account(text: &str) -> Result<String, String> {
+    if crate::aws::arn::is_account(text) { Ok(text.to_owned()) } else { Err("an account id has 12 digits".to_owned()) }
 }

@@ -8,6 +8,7 @@ mod drift;
 mod graph;
 mod kubeconfig;
 mod man;
+mod orphans;
 mod plan;
 mod state;
 mod status;
@@ -34,6 +35,7 @@ pub async fn run(context: &Context, command: &Command) -> Result<u8, CliError> {
         Command::Completion(arguments) => Ok(completion::run(context, arguments)),
         Command::Man(arguments) => man::run(context, arguments).await,
         Command::State(command) => state::run(context, command).await,
+        Command::Orphans(arguments) => orphans::run(context, arguments).await,
         Command::Config(Config::Show) => Ok(config_show::run(context)),
         Command::Version => Ok(version::run(context)),
     }

@@ -24,7 +24,7 @@ pub(super) struct Spot {
 pub(super) struct Listed {
     /// What it is.
     pub(super) marked: Marked,
-    /// Where it is. A role's region is that in which it was asked for; a registration's place is that of the first spot.
+    /// Where it is. A role's region is that in which it was asked for; a registration has none.
     pub(super) account: String,
     /// See `account`.
     pub(super) region: String,
@@ -86,7 +86,9 @@ pub(super) async fn list(spots: &[Spot], clusters: &[String]) -> Listing {
             listing.add(spot, marked::of_iam_roles(readers).await);
         }
         if number == 0 {
-            listing.add(spot, marked::of_argocd(readers).await);
+            // Argo CD is in no account.
+            let nowhere = Spot { account: String::new(), region: String::new(), ..spot.clone() };
+            listing.add(&nowhere, marked::of_argocd(readers).await);
         }
     }
     listing

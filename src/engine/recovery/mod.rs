@@ -1,6 +1,8 @@
 //! Recovery: states from what is there, and what is there without a state.
 //!
-//! [`listing`] finds by readers alone everything that bears fleetctl's marks; [`rebuild`] makes a lost state anew.
+//! [`listing`] finds by readers alone everything that bears fleetctl's marks; [`rebuild`] makes a lost state anew;
+//! [`orphans`] compares all states of a store with what is there.
 
 mod listing;
+pub mod orphans;
 pub mod rebuild;
