@@ -6,7 +6,7 @@ mod state;
 
 pub use access::{Completion, Kubeconfig, Man, Token};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-pub use state::{Orphans, Rebuild, State};
+pub use state::{Import, Orphans, Rebuild, State};
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -56,6 +56,8 @@ pub enum Command {
     /// Recover what is recorded
     #[command(subcommand)]
     State(State),
+    /// Take an object that is there and is nobody's into an instance's state
+    Import(Import),
     /// Show what bears fleetctl's tags and is in no state, and what is recorded and not there; change nothing
     Orphans(Orphans),
     /// Show the settings
@@ -83,6 +85,7 @@ impl Command {
             Self::Kubeconfig(_) => "kubeconfig",
             Self::Token(_) => "token",
             Self::State(command) => command.name(),
+            Self::Import(_) => "import",
             Self::Orphans(_) => "orphans",
             Self::Config(Config::Show) => "config show",
             Self::Completion(_) => "completion",

@@ -22,6 +22,7 @@ mod existing_vpc;
 mod facts;
 mod faults;
 mod identity;
+mod import;
 mod kubeconfig;
 mod old_python;
 mod orphans;

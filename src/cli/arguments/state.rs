@@ -57,3 +57,22 @@ pub struct Orphans {
 fn account(text: &str) -> Result<String, String> {
     if crate::aws::arn::is_account(text) { Ok(text.to_owned()) } else { Err("an account id has 12 digits".to_owned()) }
 }
+
+/// `import`.
+#[derive(Debug, Args)]
+pub struct Import {
+    /// File, folder or `-` with the instance's documents; may be repeated
+    #[arg(short = 'f', long = "file", value_name = "FILE", required = true)]
+    pub file: Vec<PathBuf>,
+    /// The resource that the object is to be: EksCluster/workload-cluster1/vpc/vpc
+    #[arg(value_name = "ADDRESS")]
+    pub address: String,
+    /// What AWS knows the object by: vpc-0abc, a role's name, CLUSTER|NAME for what lives in a cluster, the server of a
+    /// registration
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// Import it although fields differ that can be changed only by making it anew: plans refuse those until the documents
+    /// fit
+    #[arg(long, value_name = "ADDRESS")]
+    pub confirm: Option<String>,
+}

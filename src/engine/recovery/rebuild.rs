@@ -5,7 +5,7 @@
 //! Nothing tells what was applied last. A field of which AWS says what the documents say counts as applied. Where the two
 //! differ, what AWS says does: then a plan shows the difference as a change that waits, and drift is not claimed of anybody.
 
-mod records;
+pub(super) mod records;
 
 use super::listing::{Listed, Spot, list};
 use crate::aws::tags;
@@ -209,7 +209,7 @@ impl Engine {
 }
 
 /// What bears an instance's marks, in every account and region in which the documents have something.
-async fn of_instance(site: &Site, work: &Work) -> Result<Vec<Listed>, EngineError> {
+pub(super) async fn of_instance(site: &Site, work: &Work) -> Result<Vec<Listed>, EngineError> {
     let mut spots: Vec<Spot> = Vec::new();
     let mut clusters = BTreeSet::new();
     for (index, place) in work.places.iter().enumerate() {

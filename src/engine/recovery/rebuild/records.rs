@@ -33,7 +33,7 @@ pub(super) struct Built {
 }
 
 /// A record of which nothing but the id is known.
-pub(super) fn provisional(item: &Item, id: &str, applied: Value) -> Record {
+pub(in crate::engine::recovery) fn provisional(item: &Item, id: &str, applied: Value) -> Record {
     let now = Utc::now();
     Record {
         identity: item.subject.identity.clone(),
@@ -76,6 +76,26 @@ fn settled(phase: Phase, kind: &dyn Kind, desired: &Tree, changes: &[FieldChange
     if phase == Phase::Ready && is_half_made { Phase::Created } else { phase }
 }
 
+/// A record of something that is there, and how it differs from what is wanted. Where it does, what is there counts as
+/// applied.
+pub(in crate::engine::recovery) fn record_of(item: &Item, observed: &Observed, desired: &Tree) -> (Record, Vec<FieldChange>) {
+    let Item { kind, subject, .. } = item;
+    let mut applied = kind.recordable(&desired.known_part());
+    let changes = differences(*kind, subject, desired, observed, Some(&applied));
+    let there = object(subject.identity.is_secret(), observed);
+    for change in &changes {
+        let place = place_to_hold(&change.path, &applied, &there);
+        put(&mut applied, &place, at(&there, &place).clone());
+    }
+    let record = Record {
+        phase: settled(phase(observed), *kind, desired, &changes),
+        status: observed.status.clone(),
+        created_at: made_at(&observed.status),
+        ..provisional(item, &observed.id, applied)
+    };
+    (record, changes)
+}
+
 impl Built {
     /// Records something that the documents name, or says why not.
     pub(super) fn take(&mut self, one: &Wanted, observed: &Observed, desired: &Tree) {
@@ -90,27 +110,14 @@ impl Built {
             });
             return;
         }
-        let mut applied = kind.recordable(&desired.known_part());
-        let changes = differences(*kind, subject, desired, observed, Some(&applied));
-        let there = object(subject.identity.is_secret(), observed);
-        for change in &changes {
-            let place = place_to_hold(&change.path, &applied, &there);
-            put(&mut applied, &place, at(&there, &place).clone());
-        }
         let adopted = owner == Owner::Nobody;
         let how = match owner {
             Owner::Nobody => How::ByAws,
             _ if kind.is_found_by_marks() => How::Tags,
             _ => How::Name,
         };
-        let phase = settled(phase(observed), *kind, desired, &changes);
-        let record = Record {
-            phase,
-            adopted,
-            status: observed.status.clone(),
-            created_at: made_at(&observed.status),
-            ..provisional(&one.item, &observed.id, applied)
-        };
+        let (record, changes) = record_of(&one.item, observed, desired);
+        let record = Record { adopted, ..record };
         let differs = changes.into_iter().map(|change| change.path).collect();
         self.add(record, observed.clone(), how, differs);
     }
@@ -251,7 +258,7 @@ fn holds(value: &Value, is_it: &dyn Fn(&str) -> bool) -> bool {
 }
 
 /// What is there, in the shape of what is applied.
-fn object(is_secret: bool, observed: &Observed) -> Value {
+pub(in crate::engine::recovery) fn object(is_secret: bool, observed: &Observed) -> Value {
     if is_secret { observed.spec.clone() } else { json!({"spec": observed.spec}) }
 }
 
