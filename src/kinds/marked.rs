@@ -116,12 +116,12 @@ async fn role_tags(readers: &Readers, name: &str) -> Result<Tags, CallError> {
 
 /// What of EKS bears marks in a region: clusters, and what lives in those that bear marks or are named.
 pub async fn of_eks_clusters(readers: &Readers, named: &[String]) -> Result<Vec<Marked>, CallError> {
-    let names = pages(|token| async {
+    let listed = pages(|token| async {
         let page = readers.eks.list_clusters(ListClustersInputBuilder::default().set_next_token(token)).await?;
         Ok((page.clusters.unwrap_or_default(), page.next_token))
     });
     let mut all = Vec::new();
-    for name in names.await? {
+    for name in listed.await? {
         let Some(cluster) = readers.eks.cluster(&name).await? else { continue };
         let marked = Marked::of("Cluster", &name, &of_eks(cluster.tags()));
         if marked.is_some() || named.contains(&name) {

@@ -29,7 +29,7 @@ pub(super) async fn run(context: &Context, arguments: &Arguments) -> Result<u8, 
     let Some(work) = works.into_iter().find(|work| is_of(&root(work))) else {
         return Err(CliError::Usage(format!("{address} is the address of no instance in these documents")));
     };
-    let import = engine.import(work, address, id, confirm.as_deref() == Some(address)).await?;
+    let import = Box::pin(engine.import(work, address, id, confirm.as_deref() == Some(address))).await?;
     progress.finish();
     let report = import.report().clone();
     if !printer.is_json() {

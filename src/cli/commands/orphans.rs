@@ -26,7 +26,7 @@ pub(super) async fn run(context: &Context, arguments: &Orphans) -> Result<u8, Cl
         Some(project) => engine.work(&project.documents, &project.definitions, &project.used).await?,
         None => Vec::new(),
     };
-    let report = engine.orphans(&works, &places).await?;
+    let report = Box::pin(engine.orphans(&works, &places)).await?;
     progress.finish();
     if printer.is_json() {
         printer.json(&Versioned::new(&report));

@@ -64,9 +64,10 @@ impl Import {
     /// Takes the lock, gives the object its marks, and records it.
     pub async fn write(self) -> Result<(), EngineError> {
         let (store, holder, key) = (self.engine.store.clone(), self.engine.settings.holder.clone(), self.work.key());
-        let session = match self.is_new {
-            true => Session::rebuild(store, key, holder, &self.lineage).await?,
-            false => Session::open(store, key, holder).await?,
+        let session = if self.is_new {
+            Session::rebuild(store, key, holder, &self.lineage).await?
+        } else {
+            Session::open(store, key, holder).await?
         };
         let journal = session.journal();
         let Self { item, observed, record, .. } = self;
@@ -114,7 +115,7 @@ impl Engine {
             return Err(refused("an earlier run left calls open: apply first, which looks what came of them"));
         }
         let site = Site::new(self, &work).await?;
-        if state.is_none() && !of_instance(&site, &work).await?.is_empty() {
+        if state.is_none() && !Box::pin(of_instance(&site, &work)).await?.is_empty() {
             return Err(refused(format!(
                 "nothing is recorded of {key}, but objects bear its marks: `fleetctl state rebuild` first"
             )));
@@ -137,7 +138,7 @@ impl Engine {
             return Err(refused(reason));
         }
         self.nobody_else_has(&one.item, id).await?;
-        let planned = site.plan(&work, state.as_ref()).await?.planned;
+        let planned = Box::pin(site.plan(&work, state.as_ref())).await?.planned;
         let desired = &planned.evaluation.node(one.index).desired;
         let item = one.item;
         let look = records::provisional(&item, id, desired.known_part());

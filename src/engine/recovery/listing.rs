@@ -79,11 +79,11 @@ pub(super) async fn list(spots: &[Spot], clusters: &[String]) -> Listing {
             continue;
         }
         let readers = &spot.readers;
-        let (ec2, eks) = tokio::join!(marked::of_ec2(readers), marked::of_eks_clusters(readers, clusters));
+        let (ec2, eks) = tokio::join!(Box::pin(marked::of_ec2(readers)), Box::pin(marked::of_eks_clusters(readers, clusters)));
         listing.add(spot, ec2);
         listing.add(spot, eks);
         if accounts.insert(&spot.account) {
-            listing.add(spot, marked::of_iam_roles(readers).await);
+            listing.add(spot, Box::pin(marked::of_iam_roles(readers)).await);
         }
         if number == 0 {
             // Argo CD is in no account.

@@ -36,7 +36,7 @@ pub(super) async fn run(context: &Context, arguments: &Arguments) -> Result<u8, 
     let works = engine.work(&project.documents, &project.definitions, &project.used).await?;
     let Arguments { lineage, keep, replace, .. } = arguments;
     let choice = Choice { lineage: lineage.clone(), keep: keep.clone(), replace: replace.clone() };
-    let looks = works.into_iter().map(|work| async { (work.key().to_string(), engine.rebuild(work, &choice).await) });
+    let looks = works.into_iter().map(|work| async { (work.key().to_string(), Box::pin(engine.rebuild(work, &choice)).await) });
     let looked = join_all(looks).await;
     progress.finish();
     let rebuilds = all(looked)?;
@@ -57,8 +57,10 @@ pub(super) async fn run(context: &Context, arguments: &Arguments) -> Result<u8, 
         printer.json(&Versioned::new(Rebuilt { instances: reports.iter().collect(), kept }));
         return Ok(0);
     }
-    let kept = kept.iter().map(|key| format!("\nkept aside: {key}")).collect::<String>();
-    printer.result(&format!("Recorded {} of {names}; plan shows what is left to do.{kept}", plural(objects, "object")));
+    printer.result(&format!("Recorded {} of {names}; plan shows what is left to do.", plural(objects, "object")));
+    for key in kept {
+        printer.result(&format!("kept aside: {key}"));
+    }
     Ok(0)
 }
 
