@@ -176,7 +176,7 @@ impl Engine {
             match (record.identity.is_secret(), &self.settings.argocd) {
                 (true, ArgoCd::None) => continue,
                 (true, ArgoCd::NotConfigured) => {
-                    report.unreadable.push(unreadable_record(record, NO_ARGOCD.to_owned()));
+                    report.unreadable.push(unreadable_record(record, NO_ARGOCD));
                     continue;
                 }
                 _ => {}
@@ -193,7 +193,7 @@ impl Engine {
             match is_there {
                 Ok(true) => {}
                 Ok(false) => report.orphans.push(gone(state, record)),
-                Err(reason) => report.unreadable.push(unreadable_record(record, reason)),
+                Err(reason) => report.unreadable.push(unreadable_record(record, &reason)),
             }
         }
     }
@@ -226,7 +226,7 @@ fn gone(state: &StateFile, record: &Record) -> Orphaned {
     }
 }
 
-fn unreadable_record(record: &Record, reason: String) -> Unreadable {
+fn unreadable_record(record: &Record, reason: &str) -> Unreadable {
     let (account, region) = (record.identity.account.clone(), record.identity.region.clone());
     Unreadable { account, region, reason: format!("{}: {reason}", record.address) }
 }

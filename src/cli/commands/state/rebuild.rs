@@ -141,6 +141,16 @@ mod tests {
             missing: vec![Address("EksCluster/one/eks".into())],
             set_aside: Some("argocd/EksCluster.one.json".into()),
         };
-        insta::assert_snapshot!(render(&report, Style::new(false)));
+        let text = render(&report, Style::new(false));
+        for line in [
+            "EksCluster/one in namespace argocd: lineage 5f0c",
+            "EksCluster/one/vpc/b  VPC   vpc-b  by its tags; not in the documents",
+            "by its name and marks; differs from the documents: spec.tags[x]",
+            "not recorded: Role EksCluster/one/role one: it belongs to lineage 77aa",
+            "not there, the next apply makes it: EksCluster/one/eks",
+            "cannot be read, will be kept aside: argocd/EksCluster.one.json",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
     }
 }
