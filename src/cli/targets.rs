@@ -73,7 +73,8 @@ fn of_documents(loaded: Loaded, recorded: &Recorded) -> Result<Vec<InstanceKey>,
     }
     for (key, node) in &keys {
         if !recorded.has(key) {
-            problems.push(Diagnostic::error("not-recorded", not_recorded(&key.to_string(), &recorded.store)).at(&node.location));
+            let problem = Diagnostic::error("not-recorded", not_recorded(&key.to_string(), &recorded.store)).at(&node.location);
+            problems.push(problem.suggest("if its state is lost, `fleetctl state rebuild` makes it anew from what is there"));
         }
     }
     if has_errors(&problems) { Err(CliError::Documents(problems)) } else { Ok(keys.into_iter().map(|(key, _)| key).collect()) }
@@ -148,9 +149,7 @@ pub fn unknown(text: &str, recorded: &[(&str, &str)], store: &str) -> String {
 
 /// What is said of an instance that no state knows.
 fn not_recorded(instance: &str, store: &str) -> String {
-    format!(
-        "nothing is recorded of {instance} in {store}; if its state is lost, `fleetctl state rebuild` makes it anew from what is there"
-    )
+    format!("nothing is recorded of {instance} in {store}")
 }
 
 #[cfg(test)]
