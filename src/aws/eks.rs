@@ -61,7 +61,10 @@ reads! { "eks", aws_sdk_eks,
     describe_cluster(DescribeClusterInputBuilder) -> DescribeClusterOutput, "DescribeCluster";
     describe_cluster_versions(DescribeClusterVersionsInputBuilder) -> DescribeClusterVersionsOutput, "DescribeClusterVersions";
     describe_pod_identity_association(DescribePodIdentityAssociationInputBuilder) -> DescribePodIdentityAssociationOutput, "DescribePodIdentityAssociation";
+    list_access_entries(ListAccessEntriesInputBuilder) -> ListAccessEntriesOutput, "ListAccessEntries";
+    list_addons(ListAddonsInputBuilder) -> ListAddonsOutput, "ListAddons";
     list_associated_access_policies(ListAssociatedAccessPoliciesInputBuilder) -> ListAssociatedAccessPoliciesOutput, "ListAssociatedAccessPolicies";
+    list_clusters(ListClustersInputBuilder) -> ListClustersOutput, "ListClusters";
     list_nodegroups(ListNodegroupsInputBuilder) -> ListNodegroupsOutput, "ListNodegroups";
     list_pod_identity_associations(ListPodIdentityAssociationsInputBuilder) -> ListPodIdentityAssociationsOutput, "ListPodIdentityAssociations";
 }

@@ -36,6 +36,7 @@ reads! { "iam", aws_sdk_iam,
     list_instance_profiles_for_role(ListInstanceProfilesForRoleInputBuilder) -> ListInstanceProfilesForRoleOutput, "ListInstanceProfilesForRole";
     list_role_policies(ListRolePoliciesInputBuilder) -> ListRolePoliciesOutput, "ListRolePolicies";
     list_role_tags(ListRoleTagsInputBuilder) -> ListRoleTagsOutput, "ListRoleTags";
+    list_roles(ListRolesInputBuilder) -> ListRolesOutput, "ListRoles";
 }
 
 writes! { "iam", aws_sdk_iam,

@@ -6,7 +6,7 @@ use super::error::CallError;
 use super::pages::pages;
 use super::tags;
 use aws_sdk_ec2::operation::describe_tags::builders::DescribeTagsInputBuilder;
-use aws_sdk_ec2::types::{Filter, ResourceType, TagDescription};
+use aws_sdk_ec2::types::{Filter, TagDescription};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ impl Reader {
     /// The lineages of the objects of EC2 that bear an instance's mark (not hashed): one, unless several states have made
     /// objects for it. The one with the most objects comes first.
     pub async fn lineages(&self, instance: &str) -> Result<Vec<String>, CallError> {
-        let ids: Vec<String> = self.marked(instance).await?.into_iter().filter_map(|tag| tag.resource_id).collect();
+        let ids = self.objects_of(instance).await?;
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for some in ids.chunks(FILTER_VALUES) {
             let of_some = vec![filter("key", vec![tags::LINEAGE.to_owned()]), filter("resource-id", some.to_vec())];
@@ -35,13 +35,27 @@ impl Reader {
     /// out: AWS shows them with their tags for an hour after they are gone.
     pub async fn objects_of(&self, instance: &str) -> Result<Vec<String>, CallError> {
         let mut marked = self.marked(instance).await?;
-        marked.retain(|tag| tag.resource_type != Some(ResourceType::Natgateway));
+        marked.retain(|tag| !tag.resource_id().is_some_and(|id| id.starts_with("nat-")));
         Ok(marked.into_iter().filter_map(|tag| tag.resource_id).collect())
     }
 
     /// The same with NAT gateways, gone ones included.
     pub async fn marked_ids(&self, instance: &str) -> Result<Vec<String>, CallError> {
         Ok(self.marked(instance).await?.into_iter().filter_map(|tag| tag.resource_id).collect())
+    }
+
+    /// Every object of EC2 that bears a mark of fleetctl's, by its id, with AWS's word for its type and those of its tags
+    /// that are marks.
+    pub async fn marked_objects(&self) -> Result<BTreeMap<String, (String, tags::Tags)>, CallError> {
+        let keys = [tags::LINEAGE, tags::INSTANCE, tags::ADDRESS].map(str::to_owned).to_vec();
+        let mut objects: BTreeMap<String, (String, tags::Tags)> = BTreeMap::new();
+        for tag in self.tag_descriptions(vec![filter("key", keys)]).await? {
+            let (Some(id), Some(key)) = (tag.resource_id, tag.key) else { continue };
+            let kind = tag.resource_type.map(|kind| kind.as_str().to_owned()).unwrap_or_default();
+            let object = objects.entry(id).or_insert_with(|| (kind, tags::Tags::new()));
+            object.1.insert(key, tag.value.unwrap_or_default());
+        }
+        Ok(objects)
     }
 
     /// The tags with an instance's mark.

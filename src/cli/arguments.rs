@@ -6,14 +6,14 @@ mod state;
 
 pub use access::{Completion, Kubeconfig, Man, Token};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-pub use state::{Doctor, History, List, Mv, Pull, Push, Rm, Show, State, Unlock};
+pub use state::{Doctor, History, Import, List, Mv, Orphans, Pull, Push, Rebuild, Rm, Show, State, Unlock};
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done; nothing to do; no drift
   1    failed; refused; the answer was no
-  2    changes (`plan --detailed-exitcode`); drift (`drift`)
+  2    changes (`plan --detailed-exitcode`); drift (`drift`); orphans (`orphans`)
   3    incomplete: some objects could not be read or were not reached
   4    bad input: usage, settings, documents, definitions; `--yes` or `--confirm` is missing
   5    the state is locked by somebody else
@@ -56,6 +56,10 @@ pub enum Command {
     /// Look after recorded state
     #[command(subcommand)]
     State(State),
+    /// Take an object that is there and is nobody's into an instance's state
+    Import(Import),
+    /// Show what bears fleetctl's tags and is in no state, and what is recorded and not there; change nothing
+    Orphans(Orphans),
     /// Show the settings
     #[command(subcommand)]
     Config(Config),
@@ -81,6 +85,8 @@ impl Command {
             Self::Kubeconfig(_) => "kubeconfig",
             Self::Token(_) => "token",
             Self::State(command) => command.name(),
+            Self::Import(_) => "import",
+            Self::Orphans(_) => "orphans",
             Self::Config(Config::Show) => "config show",
             Self::Completion(_) => "completion",
             Self::Man(_) => "man",

@@ -137,6 +137,7 @@ fn engine_code(error: &EngineError) -> &'static str {
         EngineError::Unresolved(_) => "unresolved",
         EngineError::ArgoCd(_) => "argocd",
         EngineError::NothingApplied(_) => "nothing-applied",
+        EngineError::Recovery(_) => "recovery",
         EngineError::PlanOutOfDate(_) => "plan-out-of-date",
     }
 }

@@ -73,7 +73,8 @@ fn of_documents(loaded: Loaded, recorded: &Recorded) -> Result<Vec<InstanceKey>,
     }
     for (key, node) in &keys {
         if !recorded.has(key) {
-            problems.push(Diagnostic::error("not-recorded", not_recorded(&key.to_string(), &recorded.store)).at(&node.location));
+            let problem = Diagnostic::error("not-recorded", not_recorded(&key.to_string(), &recorded.store)).at(&node.location);
+            problems.push(problem.suggest("if its state is lost, `fleetctl state rebuild` makes it anew from what is there"));
         }
     }
     if has_errors(&problems) { Err(CliError::Documents(problems)) } else { Ok(keys.into_iter().map(|(key, _)| key).collect()) }

@@ -435,7 +435,8 @@ impl Site {
         Doomed { item, record, unreachable }
     }
 
-    async fn wanted(&self, work: &Work, state: Option<&StateFile>, lineage: &str) -> Result<Vec<Wanted>, EngineError> {
+    /// What is to be looked at, given what the state says.
+    pub(super) async fn wanted(&self, work: &Work, state: Option<&StateFile>, lineage: &str) -> Result<Vec<Wanted>, EngineError> {
         // Nothing can carry a lineage that was made just now, so tags need not be searched.
         let never_used = !state.is_some_and(drift::is_used);
         let mut wanted = Vec::new();

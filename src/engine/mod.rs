@@ -29,6 +29,7 @@ mod place;
 pub mod plan;
 pub mod planner;
 mod preflight;
+pub mod recovery;
 mod refresh;
 mod regions;
 mod removal;

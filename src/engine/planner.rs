@@ -31,7 +31,8 @@ use std::collections::BTreeMap;
 pub(super) const PRECIOUS: [&str; 3] = ["Cluster", "VPC", "Role"];
 
 /// What to do about an object of another state.
-const WAY_OUT: &str = "use the state folder that made it (--state), or another name";
+const WAY_OUT: &str = "use the state folder that made it (--state), or another name; if that state is lost, `fleetctl state rebuild` \
+                       makes it anew from what is there";
 
 /// What was found out about one resource of the graph before planning.
 #[derive(Debug, Clone)]
@@ -306,11 +307,8 @@ impl Decision<'_> {
     }
 
     fn compared(&self, observed: &Observed, phase: Phase, applied: Option<&Value>, state: Option<String>) -> Change {
-        let known = self.desired.known_part();
-        let unknown: Vec<_> = leaves(self.desired).into_iter().filter(|(_, leaf)| matches!(leaf, Leaf::Unknown(_))).collect();
-        let mut changes = self.kind.compare(&self.seen.subject, &known, observed, applied);
-        // The known part lacks the unknown leaves, so their fields would look removed.
-        changes.retain(|change| !unknown.iter().any(|(path, _)| compare::undecided(&change.path, path)));
+        let unknown = unknown_leaves(self.desired);
+        let changes = differences(self.kind, &self.seen.subject, self.desired, observed, applied);
         if let Some(change) = changes.iter().find(|change| change.changeability != Changeability::InPlace) {
             let reason = refusal(change);
             return self.with_fields(Action::Refused, Some(reason), &changes, &[]);
@@ -352,6 +350,25 @@ impl Decision<'_> {
         let id = self.seen.observed.as_ref().map(|observed| observed.id.clone());
         Change { reason, id, ..Change::new(action, &self.seen.subject.address, &self.place.identity) }
     }
+}
+
+fn unknown_leaves(desired: &Tree) -> Vec<(String, Leaf<'_>)> {
+    leaves(desired).into_iter().filter(|(_, leaf)| matches!(leaf, Leaf::Unknown(_))).collect()
+}
+
+/// What is known to differ between what is wanted and what is there.
+pub(super) fn differences(
+    kind: &dyn Kind,
+    subject: &Subject,
+    desired: &Tree,
+    observed: &Observed,
+    applied: Option<&Value>,
+) -> Vec<FieldChange> {
+    let unknown = unknown_leaves(desired);
+    let mut changes = kind.compare(subject, &desired.known_part(), observed, applied);
+    // The known part lacks the unknown leaves, so their fields would look removed.
+    changes.retain(|change| !unknown.iter().any(|(path, _)| compare::undecided(&change.path, path)));
+    changes
 }
 
 /// A change that takes over what bears nobody's marks: it has to be confirmed by name, unless it is refused.

@@ -41,7 +41,10 @@ pub(super) struct Reading<'a> {
 
 impl Reading<'_> {
     /// What was observed, or why Argo CD did not tell, where that is shown.
-    fn answer(self, found: Result<Option<Observed>, CallError>) -> Result<Result<Option<Observed>, String>, CallError> {
+    pub(super) fn answer(
+        self,
+        found: Result<Option<Observed>, CallError>,
+    ) -> Result<Result<Option<Observed>, String>, CallError> {
         match found {
             Ok(observed) => Ok(Ok(observed)),
             Err(error) if error.service == "argocd" && self.unanswered == Unanswered::IsShown => Ok(Err(unanswered(&error))),
@@ -121,7 +124,7 @@ async fn see(wanted: &Wanted, reading: Reading<'_>) -> Result<(NodeIndex, Seen),
 }
 
 /// What was seen of a resource, or why it could not be read.
-fn seen_as(wanted: &Wanted, observed: Result<Option<Observed>, String>) -> Seen {
+pub(super) fn seen_as(wanted: &Wanted, observed: Result<Option<Observed>, String>) -> Seen {
     let (observed, unread) = observed.map_or_else(|reason| (None, Some(reason)), |observed| (observed, None));
     Seen {
         subject: wanted.item.subject.clone(),

@@ -186,6 +186,9 @@ pub enum EngineError {
         "{0}: nothing is recorded of it, so nobody knows what was applied last: use the state folder that made it (--state), or apply without --drift-only"
     )]
     NothingApplied(String),
+    /// A state cannot be made from what is there, or an object not taken into one; why, and the way out. Nothing was changed.
+    #[error("{0}")]
+    Recovery(String),
     /// A written plan no longer fits.
     #[error("the plan is out of date: {0}; plan again")]
     PlanOutOfDate(String),
@@ -220,6 +223,7 @@ impl EngineError {
             | Self::Refused(_)
             | Self::Unresolved(_)
             | Self::ArgoCd(_)
+            | Self::Recovery(_)
             | Self::PlanOutOfDate(_) => 1,
         }
     }

@@ -11,6 +11,7 @@ pub mod compare;
 pub mod ec2;
 mod eks;
 pub mod kind;
+pub mod marked;
 pub mod news;
 pub mod pod_identity_association;
 pub mod policy_document;

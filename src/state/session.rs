@@ -34,6 +34,27 @@ impl Session {
         holder: Holder,
         clock: Clock,
     ) -> Result<Self, StateError> {
+        Self::open_of(store, instance, holder, clock, None).await
+    }
+
+    /// [`Session::open`] for a state that is made from what is there: it has the lineage that the objects bear. Error
+    /// [`StateError::Conflict`] if anything is recorded already.
+    pub async fn rebuild(
+        store: Arc<dyn Store>,
+        instance: InstanceKey,
+        holder: Holder,
+        lineage: &str,
+    ) -> Result<Self, StateError> {
+        Self::open_of(store, instance, holder, clock::system(), Some(lineage)).await
+    }
+
+    async fn open_of(
+        store: Arc<dyn Store>,
+        instance: InstanceKey,
+        holder: Holder,
+        clock: Clock,
+        lineage: Option<&str>,
+    ) -> Result<Self, StateError> {
         let keys = keys_of(&instance)?;
         let lock = match store.lock(&keys.state, &holder).await {
             Err(StateError::Locked { holder, .. }) => return Err(StateError::Locked { instance: instance.to_string(), holder }),
@@ -46,6 +67,9 @@ impl Session {
         check_instance(&keys, &loaded.base, Some(&instance))?;
         let mut writer = Writer::new(store, keys, lock, clock.clone(), loaded);
         writer.fold().await?;
+        if let Some(lineage) = lineage {
+            writer.take_lineage(lineage).await?;
+        }
         let (requests, served) = mpsc::unbounded_channel();
         let journal = Journal::new(instance, requests.clone(), writer.watch(), clock);
         tokio::spawn(writer.run(served));
@@ -99,6 +123,31 @@ impl Drop for Session {
 /// Reads an instance's state without lock, journal replayed in memory. `None` if there is none.
 pub async fn read(store: &dyn Store, instance: &InstanceKey) -> Result<Option<StateFile>, StateError> {
     read_one(store, &keys_of(instance)?, Some(instance)).await
+}
+
+/// Puts a state that cannot be read aside, its journal included, so that another can be made: what it was is kept under
+/// other keys, which are returned.
+pub async fn set_aside(store: &dyn Store, instance: &InstanceKey, holder: &Holder) -> Result<Vec<String>, StateError> {
+    let keys = keys_of(instance)?;
+    let lock = store.lock(&keys.state, holder).await?;
+    let mut kept = Vec::new();
+    // The file last: until it is gone, the same command can be given again.
+    for key in store.list(keys.segments()).await?.into_iter().chain([keys.state.clone()]) {
+        let Some(stored) = store.get(&key).await? else { continue };
+        // Not among the segments, where a new journal begins.
+        let file = key.rsplit('/').next().unwrap_or_default();
+        let hash: String = super::hash::sha256(&stored.bytes).chars().take(12).collect();
+        let name = format!("{}.damaged-{hash}-{file}", keys.state);
+        match store.put_if_absent(&name, &stored.bytes).await {
+            // An earlier attempt got this far: the name holds the hash.
+            Ok(_) | Err(StateError::Conflict { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        store.remove(&key).await?;
+        kept.push(name);
+    }
+    lock.release().await?;
+    Ok(kept)
 }
 
 /// Who is about to change an instance's state, as far as can be told from `host` without the lock. `None`: nobody.

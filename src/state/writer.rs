@@ -282,6 +282,21 @@ impl Writer {
         self.store.remove_all(&folded).await
     }
 
+    /// Gives a state of which nothing is recorded the lineage that its objects bear.
+    pub(super) async fn take_lineage(&mut self, lineage: &str) -> Result<(), StateError> {
+        let mut after = StateFile::clone(&self.current());
+        if !after.resources.is_empty() || !after.open.is_empty() {
+            return Err(StateError::Conflict { key: self.keys.state.clone() });
+        }
+        lineage.clone_into(&mut after.lineage);
+        if self.stored.is_none() {
+            self.base = after.clone();
+        }
+        self.state.send_replace(Arc::new(after));
+        // A file that is there has to have it before the first segment does.
+        if self.stored.is_some() { self.write_file().await } else { Ok(()) }
+    }
+
     async fn write_file(&mut self) -> Result<(), StateError> {
         let stored = self.file().await?;
         let mut after = StateFile::clone(&self.current());

@@ -145,7 +145,7 @@ fn a_vpc_of_another_lineage_with_the_same_name_is_not_touched() {
     }
 }
 
-fn foreign_vpc(world: &World, tags: &[(&str, &str)]) -> String {
+pub(crate) fn foreign_vpc(world: &World, tags: &[(&str, &str)]) -> String {
     let mut parameters = vec![("CidrBlock".to_owned(), "10.0.0.0/16"), ("TagSpecification.1.ResourceType".to_owned(), "vpc")];
     for (at, (key, value)) in tags.iter().enumerate() {
         parameters.push((format!("TagSpecification.1.Tag.{}.Key", at + 1), key));

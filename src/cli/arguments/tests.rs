@@ -62,6 +62,9 @@ fn help_of_the_program() {
       kubeconfig  Let kubectl reach a recorded cluster: writes into a kubeconfig
       token       Print a token for a cluster's Kubernetes API; kubectl calls this
       state       Look after recorded state
+      import      Take an object that is there and is nobody's into an instance's state
+      orphans     Show what bears fleetctl's tags and is in no state, and what is recorded and not
+                  there; change nothing
       config      Show the settings
       completion  Print a script that makes a shell complete commands and options
       man         Print the manual page, or write one page a command into a folder
@@ -133,7 +136,7 @@ fn help_of_the_program() {
     Exit codes:
       0    done; nothing to do; no drift
       1    failed; refused; the answer was no
-      2    changes (`plan --detailed-exitcode`); drift (`drift`)
+      2    changes (`plan --detailed-exitcode`); drift (`drift`); orphans (`orphans`)
       3    incomplete: some objects could not be read or were not reached
       4    bad input: usage, settings, documents, definitions; `--yes` or `--confirm` is missing
       5    the state is locked by somebody else

@@ -6,8 +6,10 @@ mod config_show;
 mod destroy;
 mod drift;
 mod graph;
+mod import;
 mod kubeconfig;
 mod man;
+mod orphans;
 mod plan;
 mod state;
 mod status;
@@ -33,7 +35,9 @@ pub async fn run(context: &Context, command: &Command) -> Result<u8, CliError> {
         Command::Token(arguments) => token::run(context, arguments).await,
         Command::Completion(arguments) => Ok(completion::run(context, arguments)),
         Command::Man(arguments) => man::run(context, arguments).await,
-        Command::State(arguments) => state::run(context, arguments).await,
+        Command::State(command) => state::run(context, command).await,
+        Command::Import(arguments) => import::run(context, arguments).await,
+        Command::Orphans(arguments) => orphans::run(context, arguments).await,
         Command::Config(Config::Show) => Ok(config_show::run(context)),
         Command::Version => Ok(version::run(context)),
     }

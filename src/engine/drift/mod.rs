@@ -42,6 +42,9 @@ pub(super) async fn drift(viewer: &Viewer<'_>, work: &Work, recorded: &Recorded)
     let mut notes: Vec<String> = recorded.holding.iter().map(being_applied).collect();
     notes.extend(state.filter(|_| recorded.holding.is_none()).and_then(left_open));
     notes.extend(looked.notes);
+    if state.is_none() && !verdict.nothing_is_there() {
+        notes.push("nothing is recorded of it here; if its state is lost, `fleetctl state rebuild` makes it anew".to_owned());
+    }
     if state.is_none() && recorded.others && verdict.nothing_is_there() {
         notes.push("nothing is recorded of it here and nothing of it was found: it was never applied".to_owned());
         verdict.never_applied();

@@ -6,6 +6,7 @@ mod list;
 mod mv;
 mod pull;
 mod push;
+mod rebuild;
 mod rm;
 mod select;
 mod show;
@@ -32,6 +33,7 @@ pub(super) async fn run(context: &Context, command: &State) -> Result<u8, CliErr
         State::Push(arguments) => push::run(context, arguments).await,
         State::History(arguments) => history::run(context, arguments).await,
         State::Doctor(arguments) => doctor::run(context, arguments).await,
+        State::Rebuild(arguments) => rebuild::run(context, arguments).await,
         State::Unlock(arguments) => unlock::run(context, arguments).await,
     }
 }

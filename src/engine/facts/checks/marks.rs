@@ -24,8 +24,8 @@ pub(super) fn check(fresh: &Fresh, facts: &mut Facts<'_>, found: &mut Vec<Findin
          or lost; here they would be made a second time",
         fresh.instance
     );
-    found.push(
-        refused(&fresh.object, text)
-            .way_out("use the state folder that made them (--state), or remove them, or give yours another name"),
-    );
+    found.push(refused(&fresh.object, text).way_out(
+        "if that state is lost, `fleetctl state rebuild` makes it anew from what is there; else use the state folder that \
+                 made them (--state), or remove them, or give yours another name",
+    ));
 }
