@@ -203,7 +203,7 @@ impl Engine {
         let common = Common { settings: &self.settings, instance: &state.instance, lineage: &state.lineage, partition };
         let subject = common.subject(&record.identity, &record.address, record.role.as_ref(), Vec::new());
         let (stop, events) = (Stop::default(), &self.events);
-        let patience = Patience { window: self.settings.visibility_window, stop: &stop, events };
+        let patience = Patience { window: self.settings.visibility_window, stop: &stop, events, clock: &self.clock };
         let view = View { kind, readers, subject: &subject };
         let seen = look_until_sure(view, record, patience, Depth::Glance).await.map_err(|error| told(&error))?;
         Ok(seen.is_some())

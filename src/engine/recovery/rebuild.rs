@@ -318,7 +318,7 @@ impl<'a> Look<'a> {
         }
         let asked = wanted.iter().map(|one| (one.index, one.desired.clone())).collect();
         let (stop, events) = (Stop::default(), &engine.events);
-        let patience = Patience { window: engine.settings.visibility_window, stop: &stop, events };
+        let patience = Patience { window: engine.settings.visibility_window, stop: &stop, events, clock: &engine.clock };
         let seen = refresh(&wanted, Reading { patience, unanswered: Unanswered::Stops }).await?;
         Ok(Self { work, wanted, seen, asked, started })
     }
