@@ -190,7 +190,8 @@ impl Apply {
         let context = Context { events, ..context(&self.engine, &journal, stop) };
         let plan = plan.clone();
         let Sighting { planned, seen, items, doomed, copies, .. } = self.sighting;
-        let parts = parts(&self.work, &planned.plan, seen, items, self.engine.clock.now());
+        let mut parts = parts(&self.work, &planned.plan, seen, items, self.engine.clock.now());
+        take_addresses(&journal, &mut parts).await?;
         let recorder = context.recorder.clone();
         let copying = context.clone();
         let run = Run::new(&self.work, &CATALOG, context, self.engine.settings.parallelism, planned, parts);
@@ -225,6 +226,19 @@ fn parts(
         parts.insert(index, Part { item, record, observed: seen.observed, unreachable: seen.unreachable });
     }
     parts
+}
+
+/// What is recorded under an address that it does not have any more gets the one that the documents give it.
+async fn take_addresses(journal: &Journal, parts: &mut BTreeMap<NodeIndex, Part>) -> Result<(), EngineError> {
+    for part in parts.values_mut() {
+        let address = &part.item.subject.address;
+        let Some(record) = part.record.as_mut().filter(|record| record.address != *address) else { continue };
+        record.address = address.clone();
+        if journal.view(|state| state.record(&record.identity).is_some()) {
+            journal.put(record.clone()).await?;
+        }
+    }
+    Ok(())
 }
 
 /// What steps share, in one run.

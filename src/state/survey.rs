@@ -210,9 +210,9 @@ fn highest_serial(survey: &Survey, base: &StateFile, stored: Option<&Stored>) ->
     let of_versions = survey.versions.iter().map(|version| version.serial).max().unwrap_or_default();
     let document = stored.and_then(|stored| serde_json::from_slice::<serde_json::Value>(&stored.bytes).ok());
     // A flipped bit may have made it huge.
-    let of_file = document.and_then(|document| document["serial"].as_u64()).filter(|serial| *serial <= of_versions + 1);
-    // The file that cannot be read was one further than its last backup.
-    let guessed = of_file.unwrap_or(of_versions + 1);
+    let of_file = document.and_then(|document| document["serial"].as_u64()).filter(|serial| *serial <= of_versions + 2);
+    // The file that cannot be read was one further than the last one that was kept, here or aside.
+    let guessed = of_file.unwrap_or(of_versions + 1) + survey.aside.len() as u64;
     guessed.max(of_versions).max(base.serial)
 }
 

@@ -118,7 +118,12 @@ fn of_state(survey: &Survey, seen: Option<&Seen>) -> Vec<Finding> {
         findings
             .push(finding(false, format!("{count} of the journal that the file includes already: the next run removes them")));
     }
-    findings.extend(survey.aside.iter().map(|key| finding(false, format!("{key} was kept aside, and is not needed any more"))));
+    findings.extend(
+        survey
+            .aside
+            .iter()
+            .map(|key| finding(false, format!("{key} was kept aside when it was damaged; nothing needs it any more"))),
+    );
     findings.extend(survey.strange.iter().map(|key| finding(false, format!("{key} is nothing that fleetctl has made"))));
     findings.extend(seen.and_then(of_lock).map(|(wrong, message)| finding(wrong, message)));
     findings.dedup_by(|one, other| one.message == other.message);
@@ -174,7 +179,8 @@ fn describe(states: usize, findings: &[Finding], store: &str) -> String {
     }
     let lines = findings.iter().map(|finding| {
         let mark = if finding.wrong { "wrong" } else { "note " };
-        let key = if finding.key.is_empty() { String::new() } else { format!("{}: ", finding.key) };
+        let is_named = finding.key.is_empty() || finding.message.starts_with(&finding.key);
+        let key = if is_named { String::new() } else { format!("{}: ", finding.key) };
         format!("  {mark}  {key}{}", finding.message)
     });
     let wrong = findings.iter().filter(|finding| finding.wrong).count();

@@ -107,7 +107,7 @@ async fn instance(context: &Context, arguments: &Mv, store: Arc<dyn Store>, hold
     let new = Session::open(store.clone(), to.clone(), holder.clone()).await?;
     let state = old.state();
     check_closed(&state)?;
-    if !new.state().is_blank() {
+    if !is_free(&new.state()) {
         return Err(taken(&to));
     }
     // First there, then away: killed in between, both have it, and `state doctor` and apply say so.
@@ -136,9 +136,14 @@ fn destination(from: &InstanceKey, arguments: &Mv) -> Result<InstanceKey, CliErr
 
 async fn check_free(store: &dyn Store, to: &InstanceKey) -> Result<(), CliError> {
     match read(store, to).await? {
-        Some(state) if !state.is_blank() && !state.resources.is_empty() => Err(taken(to)),
+        Some(state) if !is_free(&state) => Err(taken(to)),
         _ => Ok(()),
     }
+}
+
+/// Whether a state knows of nothing: it was never used, or all of it is destroyed or moved.
+fn is_free(state: &StateFile) -> bool {
+    state.resources.is_empty() && state.open.is_empty()
 }
 
 fn taken(to: &InstanceKey) -> CliError {
@@ -162,4 +167,63 @@ fn moved(state: &StateFile, to: &InstanceKey) -> StateFile {
         }
     }
     after
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A state with a VPC and a subnet that needs it.
+    pub(in super::super) fn state() -> StateFile {
+        let identity = |kind: &str, name: &str| {
+            json!({"apiVersion": "ec2.services.k8s.aws/v1alpha1", "kind": kind, "namespace": "argocd", "name": name,
+                   "account": "222222222222", "region": "us-west-2"})
+        };
+        let record = |kind: &str, name: &str, dependencies: serde_json::Value| {
+            json!({"identity": identity(kind, name), "address": format!("EksCluster/one/vpc/{name}"), "role": null,
+                   "id": format!("{name}-0abc"), "phase": "ready", "applied": {}, "status": {}, "dependencies": dependencies,
+                   "since": "2026-01-01T00:00:00Z", "createdAt": "2026-01-01T00:00:00Z"})
+        };
+        let file = json!({"version": 2, "lineage": "ours", "serial": 4, "writer": "w", "definitions": null, "foldedSegment": 2,
+            "lastEntry": 2, "open": [],
+            "instance": {"apiVersion": "kro.run/v1alpha1", "kind": "EksCluster", "namespace": "argocd", "name": "one"},
+            "resources": [record("VPC", "vpc", json!([])), record("Subnet", "subnet", json!([identity("VPC", "vpc")]))]});
+        serde_json::from_value(file).unwrap()
+    }
+
+    fn rename(destination: &str, name: Option<&str>) -> Result<StateFile, String> {
+        let arguments = Mv {
+            source: "EksCluster/one/vpc/vpc".into(),
+            destination: destination.into(),
+            metadata_name: name.map(Into::into),
+            ..Mv::default()
+        };
+        renamed(&state(), &arguments).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_depends_on_a_renamed_resource_goes_on_depending_on_it() {
+        let after = rename("EksCluster/one/vpc/network", Some("network")).unwrap();
+        let [network, subnet] = after.resources.as_slice() else { panic!("two resources") };
+        assert_eq!((network.address.as_str(), network.identity.name.as_str()), ("EksCluster/one/vpc/network", "network"));
+        assert_eq!(network.id, "vpc-0abc");
+        assert_eq!(subnet.dependencies, [network.identity.clone()]);
+    }
+
+    #[test]
+    fn no_two_resources_share_an_address() {
+        let taken = rename("EksCluster/one/vpc/subnet", None).unwrap_err();
+        assert_eq!(taken, "EksCluster/one/vpc/subnet is there already: Subnet subnet-0abc");
+    }
+
+    #[test]
+    fn an_instance_takes_its_resources_along() {
+        let to = InstanceKey { name: "two".into(), namespace: "fleet".into(), ..state().instance };
+        let after = moved(&state(), &to);
+        assert_eq!(after.lineage, "ours");
+        assert!(after.resources.iter().all(|record| record.address.as_str().starts_with("EksCluster/two/vpc/")));
+        assert!(after.resources.iter().all(|record| record.identity.namespace == "fleet"));
+        assert_eq!(after.resources[1].dependencies, [after.resources[0].identity.clone()]);
+    }
 }

@@ -160,3 +160,42 @@ fn print_result(context: &Context, after: &StateFile, changed: Vec<String>, reso
     let text = format!("{}: {resources} put in place; serial {}.", after.instance, after.serial);
     print(context, Changed { key: after.instance.store_key(), serial: after.serial, changed }, &text);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::mv::tests::state;
+    use super::*;
+
+    #[test]
+    fn only_the_next_version_is_taken_unless_it_is_forced_by_name() {
+        let here = state();
+        let check = |pushed: &StateFile, is_damaged: bool, force: Option<&str>| {
+            let arguments = Push { force: force.map(Into::into), ..Push::default() };
+            super::check(pushed, Some(&here), is_damaged, &arguments).map_err(|error| error.to_string())
+        };
+        let older = StateFile { serial: 3, ..state() };
+        let other = StateFile { lineage: "another".into(), ..state() };
+        check(&here, false, None).unwrap();
+        check(&StateFile { serial: 5, ..state() }, false, None).unwrap();
+        let refused = check(&older, false, None).unwrap_err();
+        assert_eq!(
+            refused,
+            "the state has serial 3, the one that is there is newer: 4; to put it there all the same: --force EksCluster/one"
+        );
+        assert!(check(&other, false, None).unwrap_err().contains("has lineage another, the one that is there ours"));
+        assert!(check(&other, false, Some("EksCluster/two")).is_err());
+        check(&other, false, Some("EksCluster/one")).unwrap();
+        check(&older, true, None).unwrap();
+    }
+
+    #[test]
+    fn entries_are_found_among_what_a_run_printed() {
+        let line =
+            r#"{"type":"forget","identity":{"apiVersion":"v1","kind":"K","namespace":"n","name":"a","account":"","region":""}}"#;
+        let text = format!("EksCluster/one: failed\n  {line}\nmore\n");
+        assert_eq!(entries("a.txt", &text).unwrap().len(), 1);
+        let none = entries("a.txt", "nothing").unwrap_err().to_string();
+        assert!(none.contains("the documents"), "{none}");
+        assert!(entries("a.txt", "{\"type\":\"end\"}").is_err());
+    }
+}

@@ -24,8 +24,7 @@ pub(super) async fn key(store: &dyn Store, name: &str, namespace: Option<&str>) 
         [key] => Ok((*key).clone()),
         [] => {
             let recorded: Vec<(&str, &str)> = keys.iter().filter_map(|key| parts(key)).collect();
-            let hint = "where a lock is all there is, name its namespace with -n";
-            Err(CliError::Usage(format!("{}; {hint}", unknown(name, &recorded, &store.name()))))
+            Err(CliError::Usage(unknown(name, &recorded, &store.name())))
         }
         _ => {
             let namespaces: Vec<&str> = found.iter().filter_map(|key| Some(key.split_once('/')?.0)).collect();
@@ -110,7 +109,7 @@ mod tests {
         insta::assert_snapshot!(lines, @"
         argocd/EksCluster.two.json
         EksCluster/one is in several namespaces: choose with -n argocd or -n other
-        nothing is recorded of EksCluster/tow in STORE; did you mean `EksCluster/two`?; where a lock is all there is, name its namespace with -n
+        nothing is recorded of EksCluster/tow in STORE; did you mean `EksCluster/two`?
         argocd/EksCluster.new.json
         `two` names no instance: write KIND/NAME, like EksCluster/workload-cluster1
         ");

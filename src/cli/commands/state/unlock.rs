@@ -38,7 +38,7 @@ struct Unlocked {
 pub(super) async fn run(context: &Context, arguments: &Unlock) -> Result<u8, CliError> {
     check_endpoints(&context.environment)?;
     let store = launch::store(context);
-    let key = select::key(&*store, &arguments.name, arguments.namespace.as_deref()).await?;
+    let key = select::key(&*store, &arguments.name, arguments.namespace.as_deref()).await.map_err(with_hint)?;
     let seen = store.look_at_lock(&key).await?;
     let unlocked = match &seen {
         Some(seen) if seen.life != Life::Dead => taken_away(context, arguments, &*store, &key, seen).await?,
@@ -50,6 +50,14 @@ pub(super) async fn run(context: &Context, arguments: &Unlock) -> Result<u8, Cli
         context.printer.result(&format!("{}\n", clean(&unlocked.text)));
     }
     Ok(0)
+}
+
+/// A lock may be there before anything is recorded.
+fn with_hint(error: CliError) -> CliError {
+    match error {
+        CliError::Usage(text) => CliError::Usage(format!("{text}; where a lock is all there is, name its namespace with -n")),
+        error => error,
+    }
 }
 
 fn nothing_to_do(store: &dyn Store, key: String, seen: Option<&Seen>) -> Unlocked {
