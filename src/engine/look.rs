@@ -8,12 +8,17 @@ use super::events::{Event, Events};
 use super::stop::Stop;
 use crate::aws::error::{CallError, ErrorClass};
 use crate::kinds::kind::{Kind, Observed, Readers, Subject};
-use crate::state::file::Record;
-use chrono::{DateTime, Utc};
+use crate::state::file::{Phase, Record};
+use chrono::{DateTime, TimeDelta, Utc};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// Pause between looks at something that is not visible yet.
 const PAUSE: Duration = Duration::from_millis(500);
+
+/// Clocks differ from machine to machine and are set now and then: what is younger than this by a clock may be younger than
+/// the visibility window.
+const CLOCKS_DIFFER: TimeDelta = TimeDelta::minutes(10);
 
 /// The answer of a look.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,6 +101,17 @@ pub(super) struct Patience<'a> {
     pub(super) clock: &'a WallClock,
 }
 
+impl Patience<'_> {
+    /// What it means that a recorded object is absent, by the clock of this process, which has looked for it since `began`.
+    /// The clock by which it was made may have been another one.
+    fn unless_clocks_differ(&self, record: &Record, began: Instant) -> Presence {
+        // What is being deleted was seen before.
+        let is_old = record.phase == Phase::Deleting || self.clock.now() - record.created_at >= CLOCKS_DIFFER;
+        let left = self.window.checked_sub(began.elapsed()).filter(|left| !left.is_zero() && !is_old);
+        left.map_or(Presence::Absent, Presence::NotVisibleYet)
+    }
+}
+
 /// Reads a recorded object until it is there or its absence counts. `None` when it is absent, or when the wish to stop
 /// came first.
 pub(super) async fn look_until_sure(
@@ -105,9 +121,13 @@ pub(super) async fn look_until_sure(
     depth: Depth,
 ) -> Result<Option<Observed>, CallError> {
     let View { subject, .. } = view;
-    let mut said = false;
+    let (mut said, began) = (false, Instant::now());
     loop {
-        match look(view, record, patience, depth).await? {
+        let presence = match look(view, record, patience, depth).await? {
+            Presence::Absent => patience.unless_clocks_differ(record, began),
+            presence => presence,
+        };
+        match presence {
             Presence::Present(observed) => return Ok(Some(*observed)),
             Presence::Absent => return Ok(None),
             Presence::NotVisibleYet(_) if patience.stop.requested() => return Ok(None),

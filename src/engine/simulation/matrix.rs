@@ -187,3 +187,18 @@ fn an_update_is_made_good() {
     });
     matrix("update", &simulation, Simulation::apply, settled);
 }
+
+/// What was made a moment ago is not there for long to see, and the next process's clock is ahead by more than that.
+#[test]
+fn a_clock_that_was_set_forward_makes_no_second_copy() {
+    let slow = Faults { lag: Duration::from_secs(40), ..late() };
+    let mut simulation = new();
+    simulation.aws.misbehave(slow.clone());
+    let (_, photographs) = simulation.photographed(Simulation::apply);
+    let died = photographs.into_iter().find(|photograph| photograph.operation == "CreateSubnet").unwrap();
+    let mut simulation = died.after;
+    simulation.skew = chrono::TimeDelta::seconds(90);
+    let reports = simulation.apply().unwrap().unwrap();
+    assert_eq!(reports[0].end, End::Done, "{}", said(&reports[0]));
+    assert_eq!(settled(&mut simulation), Ok(Faulty::default()));
+}

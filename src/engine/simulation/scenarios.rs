@@ -318,7 +318,8 @@ fn whatever_happens_nothing_is_lost_left_or_there_twice() {
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// The clock of the second process is ahead: what the first one made seems older than it is.
 #[test]
-fn scenario_3() {
-    replay(3);
+fn scenario_0() {
+    replay(0);
 }
