@@ -203,6 +203,12 @@ impl Store for FolderStore {
         })
     }
 
+    fn is_there<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<bool, StateError>> {
+        // A look at one name: not worth a thread of its own.
+        let found = self.path(key).and_then(|path| path.try_exists().map_err(failed("look at", &path)));
+        std::future::ready(found).boxed()
+    }
+
     fn name(&self) -> String {
         self.root.display().to_string()
     }

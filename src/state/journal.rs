@@ -132,6 +132,7 @@ pub struct Journal {
     instance: Arc<InstanceKey>,
     requests: mpsc::UnboundedSender<Request>,
     state: watch::Receiver<Arc<StateFile>>,
+    is_open: watch::Receiver<bool>,
     clock: Clock,
 }
 
@@ -145,10 +146,10 @@ impl Journal {
     pub(super) fn new(
         instance: InstanceKey,
         requests: mpsc::UnboundedSender<Request>,
-        state: watch::Receiver<Arc<StateFile>>,
+        (state, is_open): (watch::Receiver<Arc<StateFile>>, watch::Receiver<bool>),
         clock: Clock,
     ) -> Self {
-        Self { instance: Arc::new(instance), requests, state, clock }
+        Self { instance: Arc::new(instance), requests, state, is_open, clock }
     }
 
     /// Writes a begin entry and, once it is durable, gives the permit. Error [`StateError::Unresolved`] while an earlier
@@ -196,6 +197,17 @@ impl Journal {
         // Not under the channel's lock: a look that reads the state once more would wait for the writer, and it for us.
         let state = self.state.borrow().clone();
         look(&state)
+    }
+
+    /// Whether anything is begun any more: not after an entry could not be written.
+    pub fn is_open(&self) -> bool {
+        *self.is_open.borrow()
+    }
+
+    /// Returns when nothing is begun any more.
+    pub async fn wait_closed(&self) {
+        // An error means that the writer has ended, which comes to the same.
+        let _ = self.is_open.clone().wait_for(|is_open| !is_open).await;
     }
 
     /// The time, by the clock that the session was opened with.

@@ -136,8 +136,7 @@ async fn load_still(store: &dyn Store, keys: &Keys) -> Result<Option<Loaded>, St
 
 async fn look(store: &dyn Store, keys: &Keys) -> Result<Look, StateError> {
     let Some(stored) = store.get(&keys.state).await? else {
-        let segments = store.list(keys.segments()).await?;
-        return Ok(if segments.is_empty() { Look::Still(None) } else { Look::Moving(no_file(keys)) });
+        return Ok(what_is_left(store, keys).await?.map_or(Look::Still(None), |left| Look::Moving(no_file(keys, left))));
     };
     let base = migrate::file(&keys.state, &stored.bytes)?;
     let numbers = match segment_numbers(store, keys, base.folded_segment).await? {
@@ -159,9 +158,20 @@ async fn look(store: &dyn Store, keys: &Keys) -> Result<Look, StateError> {
     Ok(Look::Still(Some(Box::new(Loaded { stored: Some(stored), base, current, leftover: numbers.leftover }))))
 }
 
-fn no_file(keys: &Keys) -> StateError {
-    let reason = "it is missing, but its journal is there";
-    StateError::damaged(&keys.state, reason)
+/// What lies around a file that is not there. A state that was never written has nothing.
+async fn what_is_left(store: &dyn Store, keys: &Keys) -> Result<Option<&'static str>, StateError> {
+    let found = store.list(keys.stem()).await?;
+    Ok(if found.iter().any(|key| key.starts_with(keys.segments())) {
+        Some("its journal is")
+    } else if found.iter().any(|key| keys.backup_serial(key).is_some() || key.starts_with(&keys.aside())) {
+        Some("versions before it are")
+    } else {
+        None
+    })
+}
+
+fn no_file(keys: &Keys, left: &str) -> StateError {
+    StateError::damaged(&keys.state, format!("it is missing, but {left} there"))
 }
 
 /// The segments that a store has.

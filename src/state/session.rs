@@ -2,7 +2,7 @@
 
 use super::clock::{self, Clock};
 use super::error::StateError;
-use super::file::{InstanceKey, StateFile};
+use super::file::{Begin, InstanceKey, Phase, StateFile};
 use super::journal::{Entry, Journal};
 use super::keys::Keys;
 pub use super::lock::{Holder, Holding};
@@ -71,7 +71,7 @@ impl Session {
             writer.take_lineage(lineage).await?;
         }
         let (requests, served) = mpsc::unbounded_channel();
-        let journal = Journal::new(instance, requests.clone(), writer.watch(), clock);
+        let journal = Journal::new(instance, requests.clone(), (writer.watch(), writer.watch_open()), clock);
         tokio::spawn(writer.run(served));
         Ok(Self { journal, requests })
     }
@@ -96,10 +96,14 @@ impl Session {
     }
 
     /// Takes entries that an earlier run could not write, and printed instead. Those that are in the state already change
-    /// nothing.
+    /// nothing, nor do those that a later run went past.
     pub async fn take_back(&self, entries: Vec<Entry>) -> Result<StateFile, StateError> {
         let mut state = self.state();
-        entries.iter().for_each(|entry| apply(&mut state, entry));
+        for entry in entries {
+            if still_counts(&state, &entry) {
+                apply(&mut state, &entry);
+            }
+        }
         self.replace(state).await
     }
 
@@ -117,6 +121,23 @@ impl Drop for Session {
     fn drop(&mut self) {
         // After `close` nobody is there to hear it.
         let _ = self.requests.send(Request::Abandon);
+    }
+}
+
+/// Whether an entry that comes late says something that the state does not know better. What is left out is harmless: the next
+/// refresh finds it.
+fn still_counts(state: &StateFile, entry: &Entry) -> bool {
+    match entry {
+        // Its call was never made.
+        Entry::Begin(_) => false,
+        Entry::End { begin, record, .. } => {
+            let of_object = |open: &Begin| record.as_ref().is_none_or(|record| record.identity == open.identity);
+            state.open.iter().any(|open| open.entry == *begin && of_object(open))
+        }
+        Entry::Put { record } => state.record(&record.identity).is_none_or(|known| known.since <= record.since),
+        // It may have been made again since; what is still being deleted was not.
+        Entry::Forget { identity } => state.record(identity).is_some_and(|record| record.phase == Phase::Deleting),
+        Entry::Definitions { .. } | Entry::Duration { .. } => true,
     }
 }
 

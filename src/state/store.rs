@@ -84,6 +84,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         Linger::default()
     }
 
+    /// Whether an object is still there, where that is cheap to tell; elsewhere `true`. Asked before each write of the journal.
+    fn is_there<'a>(&'a self, _key: &'a str) -> BoxFuture<'a, Result<bool, StateError>> {
+        Box::pin(std::future::ready(Ok(true)))
+    }
+
     /// What people know the store by: a path or a URL.
     fn name(&self) -> String;
 }

@@ -30,6 +30,28 @@ pub struct Segment {
     pub number: u64,
     /// Its entries, or what is wrong with it.
     pub entries: Result<Vec<Entry>, StateError>,
+    /// The lineage that it belongs to; empty if that cannot be read.
+    pub lineage: String,
+}
+
+impl Segment {
+    fn read(keys: &Keys, number: u64, stored: &Stored) -> Self {
+        let key = keys.segment(number);
+        let read = migrate::segment(&key, &stored.bytes).and_then(|segment| match segment.number == number {
+            true => Ok(segment),
+            false => Err(StateError::damaged(&key, format!("it is segment {}", segment.number))),
+        });
+        let (lineage, entries) = match read {
+            Ok(segment) => (segment.lineage, Ok(segment.entries)),
+            Err(error) => (String::new(), Err(error)),
+        };
+        Self { key, number, entries, lineage }
+    }
+
+    /// Its entries, if it is whole and belongs to a state.
+    fn entries_of(&self, state: &StateFile) -> Option<&[Entry]> {
+        self.entries.as_deref().ok().filter(|_| self.lineage == state.lineage)
+    }
 }
 
 /// Everything that there is of one state.
@@ -65,6 +87,23 @@ impl Survey {
     fn base(&self) -> Option<&StateFile> {
         let file = self.file.as_ref().and_then(|file| file.as_ref().ok());
         file.or_else(|| self.newest_whole().map(|(_, state)| state))
+    }
+
+    /// Why the state is too new for this program, if it is.
+    fn newer(&self) -> Option<StateError> {
+        let files = self.file.iter().filter_map(|file| file.as_ref().err());
+        let mut errors = files.chain(self.segments.iter().filter_map(|segment| segment.entries.as_ref().err()));
+        errors.find_map(|error| match error {
+            StateError::NewerVersion { key, found, known } => {
+                Some(StateError::NewerVersion { key: key.clone(), found: *found, known: *known })
+            }
+            _ => None,
+        })
+    }
+
+    /// What lies among the segments and is none.
+    fn in_the_journal<'a>(&'a self, keys: &'a Keys) -> impl Iterator<Item = &'a String> {
+        self.strange.iter().filter(|key| key.starts_with(keys.segments()))
     }
 
     /// How to put right what is damaged.
@@ -130,8 +169,7 @@ pub(super) async fn look(
                 continue;
             }
             let Some(stored) = store.get(&key).await? else { continue };
-            let entries = migrate::segment(&key, &stored.bytes).map(|segment| segment.entries);
-            survey.segments.push(Segment { key, number, entries });
+            survey.segments.push(Segment::read(keys, number, &stored));
         } else if key.starts_with(keys.segments()) || key.starts_with(&keys.state) {
             survey.strange.push(key);
         }
@@ -154,7 +192,8 @@ pub struct Restored {
 
 /// Puts a damaged state right, under its lock. It starts from `given`, else from the file where that is whole, else from the
 /// newest whole version before it; whatever the journal still says is added. What is damaged is kept aside first, so a crash
-/// at any instant loses nothing. Without anything to start from: what is wrong with the state.
+/// at any instant loses nothing. Errors: what is wrong with the state, where there is nothing to start from; and
+/// [`StateError::NewerVersion`] where nothing is wrong with it but that this program is too old.
 pub async fn restore(
     store: Arc<dyn Store>,
     key: &str,
@@ -175,12 +214,20 @@ async fn restore_locked(store: &dyn Store, keys: &Keys, given: Option<StateFile>
     let Some(base) = given.as_ref().or_else(|| survey.base()) else {
         return Err(survey.state.err().unwrap_or_else(|| StateError::damaged(&keys.state, "there is nothing to go back to")));
     };
+    if let Some(newer) = survey.newer() {
+        return Err(newer);
+    }
     let mut after = base.clone();
     add_journal(&mut after, &survey.segments);
+    if survey.state.is_err() || given.is_some() {
+        // What is lost had numbers too, and those were seen by others.
+        after.folded_segment += LOST_AT_MOST;
+        after.last_entry += LOST_AT_MOST;
+    }
     after.version = super::file::VERSION;
     after.writer = super::file::writer();
     after.serial = highest_serial(&survey, base, stored.as_ref()) + 1;
-    let aside = keep_aside(store, keys, &survey, stored.as_ref()).await?;
+    let aside = keep_aside(store, keys, &survey, base).await?;
     if let Some(Ok(file)) = &survey.file {
         ignore_conflict(store.put_if_absent(&keys.backup(file.serial), &migrate::encode_file(&keys.state, file)?).await)?;
     }
@@ -190,17 +237,21 @@ async fn restore_locked(store: &dyn Store, keys: &Keys, given: Option<StateFile>
         None => store.put_if_absent(&keys.state, &bytes).await?,
     };
     let segments = survey.segments.iter().map(|segment| segment.key.clone());
-    let folded: Vec<String> = segments.chain(survey.leftover.iter().cloned()).collect();
+    let others = survey.leftover.iter().chain(survey.in_the_journal(keys)).cloned();
+    let folded: Vec<String> = segments.chain(others).collect();
     store.remove_all(&folded).await?;
     Ok(Restored { from: base.serial, state: after, aside })
 }
+
+/// More segments, or entries, than are ever written between two versions of a state.
+const LOST_AT_MOST: u64 = 1_000_000;
 
 /// What later segments say, as far as it can be read. Begin entries without an end stay open: the next run looks what came of
 /// them.
 fn add_journal(state: &mut StateFile, segments: &[Segment]) {
     let folded = state.folded_segment;
     for segment in segments.iter().filter(|segment| segment.number > folded) {
-        segment.entries.iter().flatten().for_each(|entry| apply(state, entry));
+        segment.entries_of(state).unwrap_or_default().iter().for_each(|entry| apply(state, entry));
     }
     state.folded_segment = segments.iter().map(|segment| segment.number).fold(state.folded_segment, u64::max);
 }
@@ -209,19 +260,21 @@ fn add_journal(state: &mut StateFile, segments: &[Segment]) {
 fn highest_serial(survey: &Survey, base: &StateFile, stored: Option<&Stored>) -> u64 {
     let of_versions = survey.versions.iter().map(|version| version.serial).max().unwrap_or_default();
     let document = stored.and_then(|stored| serde_json::from_slice::<serde_json::Value>(&stored.bytes).ok());
-    // A flipped bit may have made it huge.
-    let of_file = document.and_then(|document| document["serial"].as_u64()).filter(|serial| *serial <= of_versions + 2);
-    // The file that cannot be read was one further than the last one that was kept, here or aside.
-    let guessed = of_file.unwrap_or(of_versions + 1) + survey.aside.len() as u64;
-    guessed.max(of_versions).max(base.serial)
+    // A flipped bit may have made it huge, or too small: it was one further than the last that was kept, here or aside.
+    let of_file =
+        document.and_then(|document| document["serial"].as_u64()).filter(|serial| *serial <= of_versions + LOST_AT_MOST);
+    let guessed = of_file.unwrap_or_default().max(of_versions + 1 + survey.aside.len() as u64);
+    guessed.max(base.serial)
 }
 
-async fn keep_aside(store: &dyn Store, keys: &Keys, survey: &Survey, stored: Option<&Stored>) -> Result<Vec<String>, StateError> {
+async fn keep_aside(store: &dyn Store, keys: &Keys, survey: &Survey, base: &StateFile) -> Result<Vec<String>, StateError> {
     let mut damaged: Vec<&str> = Vec::new();
-    if stored.is_some() && matches!(survey.file, Some(Err(_))) {
+    if matches!(survey.file, Some(Err(_))) {
         damaged.push(&keys.state);
     }
-    damaged.extend(survey.segments.iter().filter(|segment| segment.entries.is_err()).map(|segment| segment.key.as_str()));
+    damaged
+        .extend(survey.segments.iter().filter(|segment| segment.entries_of(base).is_none()).map(|segment| segment.key.as_str()));
+    damaged.extend(survey.in_the_journal(keys).map(String::as_str));
     let mut aside = Vec::new();
     let mut number = survey.aside.len();
     for key in damaged {

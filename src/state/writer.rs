@@ -45,6 +45,8 @@ struct Doubt {
     key: String,
     bytes: Vec<u8>,
     after: StateFile,
+    /// How many of the unsaved entries it holds: the first ones.
+    unsaved: usize,
 }
 
 /// Holds the lock, and everything that is known of the state.
@@ -66,6 +68,8 @@ pub(super) struct Writer {
     unsaved: Vec<Entry>,
     /// Why nothing is begun any more.
     broken: Option<Broken>,
+    /// Whether anything is begun any more.
+    is_open: watch::Sender<bool>,
 }
 
 /// Why nothing is begun any more.
@@ -81,12 +85,19 @@ impl Writer {
     pub(super) fn new(store: Arc<dyn Store>, keys: Keys, lock: Box<dyn Lock>, clock: Clock, loaded: Loaded) -> Self {
         let Loaded { stored, base, current, leftover } = loaded;
         let (state, _) = watch::channel(Arc::new(current));
-        Self { store, keys, lock, clock, stored, base, leftover, state, doubt: None, unsaved: Vec::new(), broken: None }
+        let (is_open, _) = watch::channel(true);
+        let (doubt, unsaved, broken) = (None, Vec::new(), None);
+        Self { store, keys, lock, clock, stored, base, leftover, state, doubt, unsaved, broken, is_open }
     }
 
     /// The state after every durable entry.
     pub(super) fn watch(&self) -> watch::Receiver<Arc<StateFile>> {
         self.state.subscribe()
+    }
+
+    /// Whether anything is begun any more.
+    pub(super) fn watch_open(&self) -> watch::Receiver<bool> {
+        self.is_open.subscribe()
     }
 
     fn current(&self) -> Arc<StateFile> {
@@ -149,7 +160,7 @@ impl Writer {
     /// Writes a batch as one segment and answers everybody who waits for it.
     async fn write(&mut self, batch: Batch, settled: Result<(), StateError>) {
         let Batch { entries, after, waiting } = batch;
-        let kept: Vec<Entry> = entries.iter().filter(|entry| !matches!(entry, Entry::Begin(_))).cloned().collect();
+        let kept = without_begins(&entries);
         let written = match settled {
             Ok(()) if entries.is_empty() => Ok(()),
             Ok(()) => self.commit(entries, after).await,
@@ -157,6 +168,7 @@ impl Writer {
         };
         self.unsaved = if written.is_ok() { Vec::new() } else { kept };
         let broken = written.err().map(Broken::of);
+        self.is_open.send_if_modified(|is_open| std::mem::replace(is_open, *is_open && broken.is_none()) && broken.is_some());
         for (permit, reply) in waiting {
             let answer = broken.as_ref().map_or(Ok(permit), |reason| Err(self.unwritten(reason)));
             let _ = reply.send(answer);
@@ -171,6 +183,7 @@ impl Writer {
         self.file().await?;
         let number = after.folded_segment + 1;
         let key = self.keys.segment(number);
+        let unsaved = without_begins(&entries).len();
         let segment = Segment { version: VERSION, lineage: after.lineage.clone(), number, entries };
         let bytes = migrate::encode_segment(&key, &segment)?;
         after.folded_segment = number;
@@ -180,7 +193,7 @@ impl Writer {
                 Ok(())
             }
             Err(error) => {
-                self.doubt = Some(Doubt { key, bytes, after });
+                self.doubt = Some(Doubt { key, bytes, after, unsaved });
                 Err(error)
             }
         }
@@ -194,13 +207,18 @@ impl Writer {
         }
     }
 
-    /// The file as it stands in the store. That of a new state is made here, before its first segment, so that a journal
+    /// The file as it stands in the store. One that was removed under our lock is written again, without which the journal
+    /// would be worth nothing, and that is an error: nobody knows what else happens to the folder. That of a new state is made here, before its first segment, so that a journal
     /// always has a lineage, and what records nothing leaves nothing behind.
     async fn file(&mut self) -> Result<Stored, StateError> {
-        if let Some(stored) = &self.stored {
-            return Ok(stored.clone());
-        }
         let key = &self.keys.state;
+        if let Some(stored) = &self.stored {
+            if self.store.is_there(key).await? {
+                return Ok(stored.clone());
+            }
+            self.store.put_if_absent(key, &stored.bytes).await?;
+            return Err(removed(key));
+        }
         let bytes = migrate::encode_file(key, &self.base)?;
         let tag = match self.store.put_if_absent(key, &bytes).await {
             // An earlier attempt failed and wrote it all the same.
@@ -221,7 +239,8 @@ impl Writer {
             Some(found) if found.bytes != doubt.bytes => return Err(StateError::Conflict { key: doubt.key.clone() }),
             Some(_) => {
                 self.state.send_replace(Arc::new(doubt.after.clone()));
-                self.unsaved.clear();
+                // Those that came after it are in no file yet.
+                self.unsaved.drain(..doubt.unsaved.min(self.unsaved.len()));
             }
             None => {}
         }
@@ -351,6 +370,16 @@ impl Broken {
             error => Self::Unwritable(error.to_string()),
         }
     }
+}
+
+/// Begin entries that could not be written stand for no call.
+fn without_begins(entries: &[Entry]) -> Vec<Entry> {
+    entries.iter().filter(|entry| !matches!(entry, Entry::Begin(_))).cloned().collect()
+}
+
+fn removed(key: &str) -> StateError {
+    let reason = "somebody removed it in mid-run. What it said was written again";
+    StateError::Store { action: "find", key: key.to_owned(), source: std::io::Error::new(std::io::ErrorKind::NotFound, reason) }
 }
 
 /// An error at the end, with the entries that are nowhere else.

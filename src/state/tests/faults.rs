@@ -42,6 +42,16 @@ impl<S: Portable> Faulty<S> {
         Self { inner: S::default(), plan: Arc::new(Mutex::new(plan)) }
     }
 
+    /// [`Faulty::failing`] over a store that is there already.
+    pub(super) fn over(inner: S, first: usize, last: usize, how: Failure) -> Self {
+        Self { inner, ..Self::failing(first, last, how) }
+    }
+
+    /// A store with these objects that never fails.
+    pub(super) fn with(objects: Objects) -> Self {
+        Self { inner: S::with(objects), plan: Arc::default() }
+    }
+
     /// How many writes there were.
     pub(super) fn writes(&self) -> usize {
         self.plan.lock().unwrap().writes
@@ -83,6 +93,16 @@ impl<S: Portable> Faulty<S> {
 
 fn failed(action: &'static str) -> StateError {
     StateError::Store { action, key: "store".into(), source: io::Error::from(io::ErrorKind::StorageFull) }
+}
+
+impl<S: Portable> Portable for Faulty<S> {
+    fn objects(&self) -> Objects {
+        self.inner.objects()
+    }
+
+    fn with(objects: Objects) -> Self {
+        Faulty::with(objects)
+    }
 }
 
 impl<S: Portable> Store for Faulty<S> {

@@ -3,6 +3,7 @@
 
 mod contract;
 mod crash;
+mod damage;
 mod faults;
 mod folder;
 mod format;
