@@ -408,7 +408,9 @@ impl Batch {
     /// Begins with what could not be written before.
     fn new(state: &StateFile, unsaved: &[Entry]) -> Self {
         let mut after = state.clone();
-        unsaved.iter().for_each(|entry| apply(&mut after, entry));
+        for entry in unsaved {
+            apply(&mut after, entry);
+        }
         Self { entries: unsaved.to_vec(), after, waiting: Vec::new() }
     }
 

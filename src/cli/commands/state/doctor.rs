@@ -1,6 +1,6 @@
 //! `fleetctl state doctor`.
 
-use super::{print, select, store};
+use super::{print, select, show, store};
 use crate::cli::arguments::Doctor;
 use crate::cli::confirm::Questions;
 use crate::cli::context::Context;
@@ -195,7 +195,7 @@ async fn put_right(context: &Context, store: Arc<dyn Store>, key: String) -> Res
             "{key} is whole: there is nothing to restore; `fleetctl state history` shows its versions"
         )));
     };
-    context.printer.text(&error.to_string());
+    show(context, &error.to_string());
     Questions::new(context, "state doctor").whether("Go back to what is whole?").await?;
     let holder = context.environment.holder(&context.command_line.to_string());
     let restored = restore(store, &key, &holder, None).await?;

@@ -14,7 +14,7 @@ use serde::Serialize;
 /// The versions that are kept.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Versions {
+struct Kept {
     key: String,
     versions: Vec<Version>,
     /// Entries of the journal since the newest of them.
@@ -57,7 +57,7 @@ pub(super) async fn run(context: &Context, arguments: &History) -> Result<u8, Cl
         text =
             format!("{text}\n\nA journal of {} goes on from there.", plural(entries_since, "entry").replace("entrys", "entries"));
     }
-    print(context, Versions { key, versions, entries_since }, &text);
+    print(context, Kept { key, versions, entries_since }, &text);
     Ok(0)
 }
 

@@ -45,11 +45,18 @@ fn store(context: &Context) -> Result<Arc<dyn Store>, CliError> {
 }
 
 /// Prints a result in the form that is wanted.
-fn print(context: &Context, content: impl Serialize, text: &str) {
+fn print(context: &Context, result: impl Serialize, text: &str) {
     if context.printer.is_json() {
-        context.printer.json(&Versioned::new(content));
+        context.printer.json(&Versioned::new(result));
     } else {
         context.printer.result(&clean(text));
+    }
+}
+
+/// Shows people what a question is about.
+fn show(context: &Context, text: &str) {
+    if !context.printer.is_json() {
+        context.printer.text(&clean(text));
     }
 }
 
@@ -61,6 +68,6 @@ struct Changed {
     key: String,
     /// Its serial now.
     serial: u64,
-    /// Addresses of what was changed.
-    changed: Vec<String>,
+    /// What was changed.
+    addresses: Vec<String>,
 }

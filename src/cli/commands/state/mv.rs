@@ -49,7 +49,7 @@ async fn resource(context: &Context, arguments: &Mv, store: Arc<dyn Store>, hold
     session.close().await?;
     let text = format!("{} is {} now; serial {}. {TAGS}", arguments.source, arguments.destination, after.serial);
     let changed = vec![arguments.destination.clone()];
-    print(context, Changed { key: after.instance.store_key(), serial: after.serial, changed }, &text);
+    print(context, Changed { key: after.instance.store_key(), serial: after.serial, addresses: changed }, &text);
     Ok(0)
 }
 
@@ -117,7 +117,7 @@ async fn instance(context: &Context, arguments: &Mv, store: Arc<dyn Store>, hold
     old.close().await?;
     let text = format!("{} is {to} now, with {resources}. {TAGS}", state.instance);
     let changed = after.resources.iter().map(|record| record.address.to_string()).collect();
-    print(context, Changed { key: to.store_key(), serial: after.serial, changed }, &text);
+    print(context, Changed { key: to.store_key(), serial: after.serial, addresses: changed }, &text);
     Ok(0)
 }
 
@@ -208,7 +208,7 @@ pub(super) mod tests {
         let [network, subnet] = after.resources.as_slice() else { panic!("two resources") };
         assert_eq!((network.address.as_str(), network.identity.name.as_str()), ("EksCluster/one/vpc/network", "network"));
         assert_eq!(network.id, "vpc-0abc");
-        assert_eq!(subnet.dependencies, [network.identity.clone()]);
+        assert_eq!(subnet.dependencies, std::slice::from_ref(&network.identity));
     }
 
     #[test]
@@ -224,6 +224,6 @@ pub(super) mod tests {
         assert_eq!(after.lineage, "ours");
         assert!(after.resources.iter().all(|record| record.address.as_str().starts_with("EksCluster/two/vpc/")));
         assert!(after.resources.iter().all(|record| record.identity.namespace == "fleet"));
-        assert_eq!(after.resources[1].dependencies, [after.resources[0].identity.clone()]);
+        assert_eq!(after.resources[1].dependencies, std::slice::from_ref(&after.resources[0].identity));
     }
 }

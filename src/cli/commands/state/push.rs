@@ -158,7 +158,7 @@ fn name_of(instance: &InstanceKey) -> String {
 
 fn print_result(context: &Context, after: &StateFile, changed: Vec<String>, resources: &str) {
     let text = format!("{}: {resources} put in place; serial {}.", after.instance, after.serial);
-    print(context, Changed { key: after.instance.store_key(), serial: after.serial, changed }, &text);
+    print(context, Changed { key: after.instance.store_key(), serial: after.serial, addresses: changed }, &text);
 }
 
 #[cfg(test)]

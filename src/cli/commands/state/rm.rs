@@ -1,6 +1,6 @@
 //! `fleetctl state rm`.
 
-use super::{Changed, print, select, store};
+use super::{Changed, print, select, show, store};
 use crate::cli::arguments::Rm;
 use crate::cli::confirm::Questions;
 use crate::cli::context::Context;
@@ -16,7 +16,7 @@ pub(super) async fn run(context: &Context, arguments: &Rm) -> Result<u8, CliErro
     let state = select::state(&*store, &arguments.name, arguments.namespace.as_deref()).await?;
     let doomed = chosen(&state, arguments)?;
     let questions = Questions::new(context, "state rm");
-    context.printer.text(&describe(&state, &doomed));
+    show(context, &describe(&state, &doomed));
     questions.whether(&format!("Forget {}? Nothing is deleted on AWS.", plural(doomed.len(), "resource"))).await?;
     let holder = context.environment.holder(&context.command_line.to_string());
     let session = Session::open(store, state.instance.clone(), holder).await?;
@@ -28,7 +28,7 @@ pub(super) async fn run(context: &Context, arguments: &Rm) -> Result<u8, CliErro
     let after = session.replace(without(now, &identities)).await?;
     session.close().await?;
     let text = format!("{} forgotten; serial {}.", plural(identities.len(), "resource"), after.serial);
-    print(context, Changed { key: after.instance.store_key(), serial: after.serial, changed }, &text);
+    print(context, Changed { key: after.instance.store_key(), serial: after.serial, addresses: changed }, &text);
     Ok(0)
 }
 
