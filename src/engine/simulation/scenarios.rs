@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const NAME: &str = "spoke1";
 /// Scenarios in a usual run, and what else says how many.
-const USUALLY: u64 = 60;
+const USUALLY: u64 = 40;
 const HOW_MANY: &str = "FLEETCTL_SCENARIOS";
 const STEPS: usize = 6;
 /// Applies after which everything has to be done once nothing goes wrong any more: what had failed is replaced by the second,
