@@ -15,10 +15,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 const NAME: &str = "spoke1";
-/// Scenarios in a usual run, and what else says how many.
+/// Scenarios in a usual run, and what else says how many: `1000`, or the seeds `600..700`.
 const USUALLY: u64 = 40;
 const HOW_MANY: &str = "FLEETCTL_SCENARIOS";
 const STEPS: usize = 6;
+const STACK: usize = 16 << 20;
 /// Applies after which everything has to be done once nothing goes wrong any more: what had failed is replaced by the second,
 /// which may meet what the first one removes.
 const PATIENCE: usize = 4;
@@ -308,17 +309,26 @@ fn scenario(seed: u64) -> Result<(), String> {
 #[test]
 #[expect(clippy::print_stdout, reason = "how many there were is what people want to see")]
 fn whatever_happens_nothing_is_lost_left_or_there_twice() {
-    let count = std::env::var(HOW_MANY).ok().and_then(|count| count.parse().ok()).unwrap_or(USUALLY);
-    let (next, wrong) = (Mutex::new(0..count), Mutex::new(Vec::new()));
+    let chosen = std::env::var(HOW_MANY).unwrap_or_else(|_| USUALLY.to_string());
+    let (first, last) = chosen.split_once("..").unwrap_or(("0", &chosen));
+    let seeds = first.parse::<u64>().unwrap()..last.parse().unwrap();
+    let count = seeds.end - seeds.start;
+    let (next, wrong) = (Mutex::new(seeds), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| {
+            // Futures of unoptimized builds are large.
+            let thread = std::thread::Builder::new().stack_size(STACK);
+            let work = || {
                 loop {
                     let Some(seed) = next.lock().unwrap().next() else { break };
+                    if std::env::var_os(HOW_MANY).is_some() {
+                        println!("seed {seed}");
+                    }
                     let ended = scenario(seed);
                     wrong.lock().unwrap().extend(ended.err());
                 }
-            });
+            };
+            thread.spawn_scoped(scope, work).unwrap();
         }
     });
     let wrong = wrong.into_inner().unwrap();
@@ -330,4 +340,10 @@ fn whatever_happens_nothing_is_lost_left_or_there_twice() {
 #[test]
 fn scenario_0() {
     replay(0);
+}
+
+/// The connection breaks while a role is assumed.
+#[test]
+fn scenario_641() {
+    replay(641);
 }
