@@ -211,6 +211,16 @@ enum Transport {
     Simulated(super::simulated::Link),
 }
 
+impl Transport {
+    fn network(&self) -> &reqwest::Client {
+        match self {
+            Self::Network(http) => http,
+            #[cfg(test)]
+            Self::Simulated(_) => unreachable!("it is asked itself"),
+        }
+    }
+}
+
 /// What came back.
 struct Reply {
     status: u16,
@@ -306,16 +316,14 @@ impl Client {
     }
 
     async fn send(&self, operation: &'static str, method: Method, path: &str, body: Option<String>) -> Result<Reply, CallError> {
-        let http = match &self.transport {
-            Transport::Network(http) => http,
-            #[cfg(test)]
-            Transport::Simulated(link) => {
-                let (status, body) = link.send(method.as_str(), path, body).await.ok_or_else(|| {
-                    failure(operation, ErrorClass::Unclear, "ConnectionLost", "connection reset by peer".to_owned())
-                })?;
-                return Ok(Reply { status, location: None, body });
-            }
-        };
+        #[cfg(test)]
+        if let Transport::Simulated(link) = &self.transport {
+            let (status, body) = link.send(method.as_str(), path, body).await.ok_or_else(|| {
+                failure(operation, ErrorClass::Unclear, "ConnectionLost", "connection reset by peer".to_owned())
+            })?;
+            return Ok(Reply { status, location: None, body });
+        }
+        let http = self.transport.network();
         let mut request = http.request(method, format!("{}{path}", self.base));
         if let Some(body) = body {
             // Exactly so, also without a body: with a charset, or without the header, Argo CD answers 415.

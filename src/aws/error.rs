@@ -141,7 +141,9 @@ pub(crate) fn never_connected(error: &(dyn Error + 'static)) -> bool {
 
 /// No usable credentials: the call was not made. What STS said counts more than what the SDK makes of it.
 fn credentials(error: &(dyn Error + 'static)) -> Option<CallError> {
-    if let Some(refused) = chain(error).find_map(<dyn Error>::downcast_ref::<SdkError<AssumeRoleError, HttpResponse>>) {
+    // Below the error, not the error itself: that of an AssumeRole whose connection failed comes here too.
+    let mut causes = chain(error).skip(1);
+    if let Some(refused) = causes.find_map(<dyn Error>::downcast_ref::<SdkError<AssumeRoleError, HttpResponse>>) {
         return Some(assume_role(refused));
     }
     let text = text(error);
@@ -250,6 +252,13 @@ mod tests {
         assert_eq!(error.message, "The maximum number of VPCs has been reached. (quota: VPCs per Region)");
         assert_eq!(error.request_id.as_deref(), Some("request-1"));
         assert_eq!(error.to_string(), format!("ec2 CreateVpc: VpcLimitExceeded: {}", error.message));
+    }
+
+    #[test]
+    fn a_role_that_could_not_be_asked_for_is_asked_for_again() {
+        let lost = aws_smithy_runtime_api::client::result::ConnectorError::io("connection reset by peer".into());
+        let error = assume_role(&SdkError::dispatch_failure(lost));
+        assert_eq!((error.class, error.code.as_str()), (ErrorClass::NotYet, "ConnectionLost"));
     }
 
     #[tokio::test(start_paused = true)]

@@ -13,12 +13,12 @@ pub(super) const NAT_GOES: TimeDelta = TimeDelta::seconds(45);
 
 pub(super) fn serve(holdings: &mut Holdings, here: Here<'_>, request: &Request) -> Result<Value, Refusal> {
     match request.operation.as_str() {
-        "DescribeVpcs" => describe(holdings, here, request, "vpc", "vpcSet"),
-        "DescribeSubnets" => describe(holdings, here, request, "subnet", "subnetSet"),
-        "DescribeInternetGateways" => describe(holdings, here, request, "internet-gateway", "internetGatewaySet"),
-        "DescribeNatGateways" => describe(holdings, here, request, "natgateway", "natGatewaySet"),
-        "DescribeAddresses" => describe(holdings, here, request, "elastic-ip", "addressesSet"),
-        "DescribeRouteTables" => describe(holdings, here, request, "route-table", "routeTableSet"),
+        "DescribeVpcs" => Ok(describe(holdings, here, request, "vpc", "vpcSet")),
+        "DescribeSubnets" => Ok(describe(holdings, here, request, "subnet", "subnetSet")),
+        "DescribeInternetGateways" => Ok(describe(holdings, here, request, "internet-gateway", "internetGatewaySet")),
+        "DescribeNatGateways" => Ok(describe(holdings, here, request, "natgateway", "natGatewaySet")),
+        "DescribeAddresses" => Ok(describe(holdings, here, request, "elastic-ip", "addressesSet")),
+        "DescribeRouteTables" => Ok(describe(holdings, here, request, "route-table", "routeTableSet")),
         "DescribeTags" => Ok(describe_tags(holdings, here, request)),
         "DescribeNetworkInterfaces" => Ok(json!({"networkInterfaceSet": []})),
         "DescribeSecurityGroups" => Ok(json!({"securityGroupInfo": []})),
@@ -67,12 +67,12 @@ fn not_found(kind: &str) -> &'static str {
     }
 }
 
-fn describe(holdings: &Holdings, here: Here<'_>, request: &Request, kind: &str, set: &str) -> Result<Value, Refusal> {
+fn describe(holdings: &Holdings, here: Here<'_>, request: &Request, kind: &str, set: &str) -> Value {
     let filters = request.filters();
     let shown = holdings.all(here, kind).filter(|object| object.is_shown(here.now));
     let rendered = shown.map(|object| rendered(holdings, here, object));
     let found: Vec<Value> = rendered.filter(|body| filters.iter().all(|(name, patterns)| passes(body, name, patterns))).collect();
-    Ok(json!({set: found}))
+    json!({set: found})
 }
 
 fn passes(body: &Value, name: &str, patterns: &[String]) -> bool {
@@ -192,7 +192,7 @@ fn tag(holdings: &mut Holdings, here: Here<'_>, request: &Request) -> Result<Val
     if request.operation == "CreateTags" {
         tags.extend(given);
     } else {
-        given.keys().for_each(|key| drop(tags.remove(key)));
+        tags.retain(|key, _| !given.contains_key(key));
     }
     object.set_tags(tags);
     Ok(json!({"return": true}))
@@ -210,7 +210,7 @@ fn create_vpc(holdings: &mut Holdings, here: Here<'_>, request: &Request) -> Val
         ],
         "attributes": {"EnableDnsSupport": true, "EnableDnsHostnames": false, "EnableNetworkAddressUsageMetrics": false},
     });
-    let main = network::table(here, &table, &id, block, true, json!([]));
+    let main = network::table(here, &table, &id, block, true, &json!([]));
     holdings.make(here, "route-table", &table, main).implicit = true;
     let vpc = holdings.make(here, "vpc", &id, body.clone());
     let mut body = vpc.body.clone();
@@ -252,7 +252,9 @@ fn delete_vpc(holdings: &mut Holdings, here: Here<'_>, request: &Request) -> Res
     }
     let tables: Vec<String> =
         holdings.all(here, "route-table").filter(|table| table.text("vpcId") == id).map(|table| table.id.clone()).collect();
-    tables.iter().for_each(|table| holdings.remove(here, "route-table", table));
+    for table in &tables {
+        holdings.remove(here, "route-table", table);
+    }
     holdings.remove(here, "vpc", id);
     Ok(json!({"return": true}))
 }

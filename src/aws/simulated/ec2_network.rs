@@ -85,7 +85,7 @@ fn delete_subnet(holdings: &mut Holdings, here: Here<'_>, request: &Request) -> 
     Ok(json!({"return": true}))
 }
 
-pub(super) fn table(here: Here<'_>, id: &str, vpc: &str, block: &str, main: bool, tags: Value) -> Value {
+pub(super) fn table(here: Here<'_>, id: &str, vpc: &str, block: &str, main: bool, tags: &Value) -> Value {
     let own = json!([{
         "routeTableAssociationId": format!("rtbassoc-{id}"), "routeTableId": id, "main": true,
         "associationState": {"state": "associated"},
@@ -107,7 +107,7 @@ fn create_table(holdings: &mut Holdings, here: Here<'_>, request: &Request) -> R
     let vpc = request.field("VpcId");
     let block = needed(holdings, here, "vpc", vpc)?.text("cidrBlock").to_owned();
     let id = holdings.id("rtb");
-    let body = table(here, &id, vpc, &block, false, tag_set(request));
+    let body = table(here, &id, vpc, &block, false, &tag_set(request));
     holdings.tokens.insert(token, id.clone());
     Ok(json!({"routeTable": holdings.make(here, "route-table", &id, body).body}))
 }

@@ -161,10 +161,10 @@ fn create_cluster(holdings: &mut Holdings, here: Here<'_>, request: &Request, ca
     if bootstrap {
         let policy = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy";
         let policies = json!([{"policyArn": policy, "accessScope": {"type": "cluster", "namespaces": []}}]);
-        implicit_entry(holdings, here, &name, &principal(caller), "STANDARD", policies);
+        implicit_entry(holdings, here, &name, &principal(caller), "STANDARD", &policies);
     }
     if !nodes.is_empty() {
-        implicit_entry(holdings, here, &name, &nodes, "EC2", json!([]));
+        implicit_entry(holdings, here, &name, &nodes, "EC2", &json!([]));
     }
     Ok(json!({"cluster": answer}))
 }
@@ -179,14 +179,14 @@ fn principal(caller: &str) -> String {
     }
 }
 
-fn implicit_entry(holdings: &mut Holdings, here: Here<'_>, cluster: &str, principal: &str, kind: &str, policies: Value) {
+fn implicit_entry(holdings: &mut Holdings, here: Here<'_>, cluster: &str, principal: &str, kind: &str, policies: &Value) {
     let body = entry(here, cluster, principal, kind, policies);
     let made = holdings.make(here, "entry", &format!("{cluster}|{principal}"), body);
     made.implicit = true;
     at_once(made, here.now, Duration::ZERO);
 }
 
-fn entry(here: Here<'_>, cluster: &str, principal: &str, kind: &str, policies: Value) -> Value {
+fn entry(here: Here<'_>, cluster: &str, principal: &str, kind: &str, policies: &Value) -> Value {
     json!({
         "clusterName": cluster, "principalArn": principal, "type": kind, "username": principal, "kubernetesGroups": [],
         "accessEntryArn": format!("arn:aws:eks:{}:{}:access-entry/{cluster}/{principal}", here.region, here.account),
@@ -260,7 +260,7 @@ fn create_entry(holdings: &mut Holdings, here: Here<'_>, request: &Request) -> R
         return refuse(400, "InvalidParameterException", "The specified principalArn is invalid: invalid principal.");
     }
     let kind = request.body["type"].as_str().unwrap_or("STANDARD");
-    let mut body = entry(here, &cluster, &principal, kind, json!([]));
+    let mut body = entry(here, &cluster, &principal, kind, &json!([]));
     for field in ["username", "kubernetesGroups", "tags"] {
         if !request.body[field].is_null() {
             body[field] = request.body[field].clone();
@@ -413,7 +413,8 @@ fn tag(holdings: &mut Holdings, here: Here<'_>, request: &Request) -> Result<Val
         let new = request.body["tags"].as_object().cloned().unwrap_or_default();
         tags.extend(new.into_iter().map(|(key, value)| (key, value.as_str().unwrap_or_default().to_owned())));
     } else {
-        request.list("tagKeys").iter().for_each(|key| drop(tags.remove(key)));
+        let keys = request.list("tagKeys");
+        tags.retain(|key, _| !keys.contains(key));
     }
     object.set_tags(tags);
     Ok(json!({}))

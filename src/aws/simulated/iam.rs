@@ -136,7 +136,8 @@ fn change(role: &mut Object, request: &Request) -> Result<(), Refusal> {
         }
         "UntagRole" => {
             let mut tags = role.tags();
-            request.list("TagKeys.member").iter().for_each(|key| drop(tags.remove(key)));
+            let keys = request.list("TagKeys.member");
+            tags.retain(|key, _| !keys.contains(key));
             role.set_tags(tags);
         }
         "UpdateAssumeRolePolicy" => role.body["AssumeRolePolicyDocument"] = json!(request.field("PolicyDocument")),

@@ -160,8 +160,7 @@ impl Holdings {
     }
 
     pub(super) fn get(&self, here: Here<'_>, kind: &str, id: &str) -> Option<&Object> {
-        let found = self.objects.iter().find(|object| is(object, here, kind, id));
-        found
+        self.objects.iter().find(|object| is(object, here, kind, id))
     }
 
     pub(super) fn get_mut(&mut self, here: Here<'_>, kind: &str, id: &str) -> Option<&mut Object> {

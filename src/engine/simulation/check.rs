@@ -103,7 +103,7 @@ pub(super) fn settled(simulation: &mut Simulation) -> Result<Faulty, String> {
     if let Some(open) = simulation.states().iter().find(|state| !state.open.is_empty()) {
         return Err(format!("open entries are left: {:?}", open.open));
     }
-    for plan in simulation.plan() {
+    for plan in simulation.plan().map_err(|error| error.to_string())? {
         if let Some(change) = plan.changes.iter().find(|change| change.action != Action::None) {
             return Err(format!("the next plan is not empty: {change:?}"));
         }
@@ -125,4 +125,23 @@ pub(super) fn vanished(simulation: &Simulation) -> Result<Faulty, String> {
         return Err(format!("still there: {left:?}"));
     }
     Ok(compare(simulation))
+}
+
+#[test]
+fn what_is_not_as_it_should_be_is_seen() {
+    let mut simulation = Simulation::new(3, super::cluster("one", ""));
+    simulation.apply().unwrap().unwrap();
+    assert_eq!(settled(&mut simulation), Ok(Faulty::default()));
+    simulation.aws.meddle(|holdings, now| {
+        let mut copy = holdings.objects.iter().find(|object| object.kind == "vpc").unwrap().clone();
+        copy.id = "vpc-copy".to_owned();
+        holdings.objects.push(copy);
+        let address = holdings.objects.iter_mut().find(|object| object.kind == "subnet").unwrap();
+        address.gone = Some(now);
+    });
+    let faulty = compare(&simulation);
+    assert_eq!(faulty.orphans, ["vpc vpc-copy (EksCluster/one/vpc/vpc)"]);
+    assert_eq!(faulty.duplicates, ["2 of vpc EksCluster/one/vpc/vpc"]);
+    assert_eq!(faulty.phantoms.len(), 1, "{faulty:?}");
+    assert!(settled(&mut simulation).is_err() && vanished(&simulation).is_err());
 }

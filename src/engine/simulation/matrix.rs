@@ -50,8 +50,11 @@ fn row(
         let id = begin.id.as_deref().map(|id| id.rsplit('|').next().unwrap_or_default());
         begin.operation == operation && (text.contains(begin.address.as_str()) || id.is_some_and(|id| text.contains(id)))
     };
-    let open = states.iter().flat_map(|state| &state.open).filter(is_it);
-    let address = open.last().map_or_else(|| "?".to_owned(), |begin| begin.address.to_string());
+    let address = states
+        .iter()
+        .flat_map(|state| &state.open)
+        .rfind(is_it)
+        .map_or_else(|| "?".to_owned(), |begin| begin.address.to_string());
     let began = simulation.aws.seconds();
     let ended = step(&mut simulation).unwrap();
     let (calls, seconds) = (simulation.aws.changes(), simulation.aws.seconds() - began);

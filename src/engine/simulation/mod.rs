@@ -80,6 +80,9 @@ fn documents(text: &str) -> Documents {
     documents
 }
 
+/// What a store holds.
+type Objects = BTreeMap<String, Vec<u8>>;
+
 /// The world around one call that changed something.
 struct Photograph {
     operation: String,
@@ -218,7 +221,7 @@ impl Simulation {
     /// Runs a process to its end. `None`: it died.
     fn run<T>(&mut self, work: impl FnOnce(Engine) -> LocalBoxFuture<'static, T>) -> Option<T> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-        let left: Arc<Mutex<Option<BTreeMap<String, Vec<u8>>>>> = Arc::default();
+        let left: Arc<Mutex<Option<Objects>>> = Arc::default();
         let (store, kept) = (self.store.clone(), left.clone());
         let done = runtime.block_on(async {
             let died = self.aws.start(move || *kept.lock().unwrap() = Some(store.objects()));
@@ -244,7 +247,7 @@ impl Simulation {
     }
 
     /// What an apply would do.
-    fn plan(&mut self) -> Vec<Plan> {
+    fn plan(&mut self) -> Result<Vec<Plan>, EngineError> {
         let documents = documents(&self.text);
         let plans = self.run(|engine| {
             Box::pin(async move {
@@ -256,7 +259,7 @@ impl Simulation {
                 Ok::<_, EngineError>(plans)
             })
         });
-        plans.unwrap().unwrap()
+        plans.unwrap()
     }
 
     fn destroy_all(&mut self, keys: &[InstanceKey]) -> Option<Result<Vec<RunReport>, EngineError>> {

@@ -3,6 +3,7 @@
 
 use super::check::{compare, settled, vanished};
 use super::{HUB, Simulation, WORKLOAD, apply, documents, key_of};
+use crate::aws::simulated::account::Logged;
 use crate::aws::simulated::faults::{Draws, Faults, Kill, When};
 use crate::engine::report::{End, EngineError, RunReport};
 use crate::state::error::StateError;
@@ -14,10 +15,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 const NAME: &str = "spoke1";
-/// Scenarios in a usual run, and what else says how many.
+/// Scenarios in a usual run, and what else says how many: `1000`, or the seeds `600..700`.
 const USUALLY: u64 = 40;
 const HOW_MANY: &str = "FLEETCTL_SCENARIOS";
 const STEPS: usize = 6;
+const STACK: usize = 16 << 20;
 /// Applies after which everything has to be done once nothing goes wrong any more: what had failed is replaced by the second,
 /// which may meet what the first one removes.
 const PATIENCE: usize = 4;
@@ -117,11 +119,11 @@ impl Scenario {
         match step {
             Step::Apply => {
                 let ended = self.simulation.apply();
-                self.tell(&ended);
+                self.tell(ended.as_ref());
             }
             Step::Destroy => {
                 let ended = self.destroy();
-                self.tell(&ended);
+                self.tell(ended.as_ref());
             }
             Step::Document => {
                 let environment = ["staging", "production"][self.draws.below("environment", 2)];
@@ -143,7 +145,7 @@ impl Scenario {
         self.simulation.destroy_all(&[key_of("Spoke", NAME)])
     }
 
-    fn tell(&mut self, ended: &Option<Result<Vec<RunReport>, EngineError>>) {
+    fn tell(&mut self, ended: Option<&Result<Vec<RunReport>, EngineError>>) {
         let said = match ended {
             None => "died".to_owned(),
             Some(Ok(reports)) => {
@@ -175,7 +177,7 @@ impl Scenario {
         match outcome {
             Some(Ok((Ok(()), _))) => Err("two processes were at it at once".to_owned()),
             Some(Ok((Err(EngineError::State(StateError::Locked { .. })), report))) => {
-                self.tell(&Some(report.map(|report| vec![report])));
+                self.tell(Some(&report.map(|report| vec![report])));
                 Ok(())
             }
             Some(Ok((Err(error), _))) => {
@@ -183,11 +185,11 @@ impl Scenario {
                 Ok(())
             }
             Some(Err(error)) => {
-                self.tell(&Some(Err(error)));
+                self.tell(Some(&Err(error)));
                 Ok(())
             }
             None => {
-                self.tell(&None);
+                self.tell(None);
                 Ok(())
             }
         }
@@ -263,6 +265,12 @@ impl Scenario {
         if faulty.is_none() { Ok(()) } else { Err(format!("{faulty:?}")) }
     }
 
+    fn last_calls(&self) -> String {
+        let log = self.simulation.aws.log();
+        let one = |call: &Logged| format!("{} {}: {:?}", call.service, call.operation, call.fate);
+        log[log.len().saturating_sub(20)..].iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+
     fn until_done(
         &mut self,
         what: &str,
@@ -271,7 +279,7 @@ impl Scenario {
         for _ in 0..PATIENCE {
             write!(self.story, "at last {what}:").unwrap();
             let ended = step(&mut self.simulation);
-            self.tell(&ended);
+            self.tell(ended.as_ref());
             self.story.push('\n');
             if let Some(Ok(reports)) = &ended
                 && reports.iter().all(|report| report.end == End::Done)
@@ -293,24 +301,34 @@ fn replay(seed: u64) {
 fn scenario(seed: u64) -> Result<(), String> {
     let mut scenario = Scenario::new(seed);
     scenario.run().map_err(|wrong| {
-        format!("seed {seed}: {wrong}\n{}\nAgain:\n#[test]\nfn scenario_{seed}() {{\n    replay({seed});\n}}\n", scenario.story)
+        let again = format!("#[test]\nfn scenario_{seed}() {{\n    replay({seed});\n}}");
+        format!("seed {seed}: {wrong}\n{}\nThe last calls: {}\nAgain:\n{again}\n", scenario.story, scenario.last_calls())
     })
 }
 
 #[test]
 #[expect(clippy::print_stdout, reason = "how many there were is what people want to see")]
 fn whatever_happens_nothing_is_lost_left_or_there_twice() {
-    let count = std::env::var(HOW_MANY).ok().and_then(|count| count.parse().ok()).unwrap_or(USUALLY);
-    let (next, wrong) = (Mutex::new(0..count), Mutex::new(Vec::new()));
+    let chosen = std::env::var(HOW_MANY).unwrap_or_else(|_| USUALLY.to_string());
+    let (first, last) = chosen.split_once("..").unwrap_or(("0", &chosen));
+    let seeds = first.parse::<u64>().unwrap()..last.parse().unwrap();
+    let count = seeds.end - seeds.start;
+    let (next, wrong) = (Mutex::new(seeds), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| {
+            // Futures of unoptimized builds are large.
+            let thread = std::thread::Builder::new().stack_size(STACK);
+            let work = || {
                 loop {
                     let Some(seed) = next.lock().unwrap().next() else { break };
+                    if std::env::var_os(HOW_MANY).is_some() {
+                        println!("seed {seed}");
+                    }
                     let ended = scenario(seed);
                     wrong.lock().unwrap().extend(ended.err());
                 }
-            });
+            };
+            thread.spawn_scoped(scope, work).unwrap();
         }
     });
     let wrong = wrong.into_inner().unwrap();
@@ -322,4 +340,10 @@ fn whatever_happens_nothing_is_lost_left_or_there_twice() {
 #[test]
 fn scenario_0() {
     replay(0);
+}
+
+/// The connection breaks while a role is assumed.
+#[test]
+fn scenario_641() {
+    replay(641);
 }
