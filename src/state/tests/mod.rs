@@ -11,6 +11,7 @@ mod journal;
 mod process;
 mod reading;
 mod script;
+pub(super) mod syscalls;
 
 use super::error::StateError;
 use super::file::{InstanceKey, Phase, Record, RoleUsed, StateFile, Verb};
