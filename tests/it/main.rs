@@ -16,6 +16,7 @@ mod benchmark;
 mod broken_documents;
 mod crash;
 mod destroy;
+mod disk;
 mod drift;
 mod end_state;
 mod existing_vpc;

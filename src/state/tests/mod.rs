@@ -4,6 +4,7 @@
 mod contract;
 mod crash;
 mod damage;
+mod disk;
 mod faults;
 mod folder;
 mod format;
