@@ -37,9 +37,9 @@ pub struct Segment {
 impl Segment {
     fn read(keys: &Keys, number: u64, stored: &Stored) -> Self {
         let key = keys.segment(number);
-        let read = migrate::segment(&key, &stored.bytes).and_then(|segment| match segment.number == number {
-            true => Ok(segment),
-            false => Err(StateError::damaged(&key, format!("it is segment {}", segment.number))),
+        let read = migrate::segment(&key, &stored.bytes).and_then(|segment| {
+            let other = StateError::damaged(&key, format!("it is segment {}", segment.number));
+            if segment.number == number { Ok(segment) } else { Err(other) }
         });
         let (lineage, entries) = match read {
             Ok(segment) => (segment.lineage, Ok(segment.entries)),

@@ -270,7 +270,9 @@ impl Writer {
             return;
         }
         let mut after = StateFile::clone(&self.current());
-        self.unsaved.iter().for_each(|entry| apply(&mut after, entry));
+        for entry in &self.unsaved {
+            apply(&mut after, entry);
+        }
         (after.version, after.serial, after.writer) = (VERSION, after.serial + 1, writer());
         let Ok(bytes) = migrate::encode_file(&key, &after) else { return };
         if self.store.put_if_absent(&key, &bytes).await.is_ok() {
@@ -412,7 +414,9 @@ impl Batch {
     /// Begins with what could not be written before.
     fn new(state: &StateFile, unsaved: &[Entry]) -> Self {
         let mut after = state.clone();
-        unsaved.iter().for_each(|entry| apply(&mut after, entry));
+        for entry in unsaved {
+            apply(&mut after, entry);
+        }
         Self { entries: unsaved.to_vec(), after, waiting: Vec::new() }
     }
 
