@@ -95,6 +95,28 @@ impl Item {
 }
 
 impl Context {
+    /// Whether anything new may be begun: nobody asked to stop, and the state can be written.
+    pub(super) fn goes_on(&self) -> bool {
+        !self.stop.requested() && self.journal.is_open()
+    }
+
+    /// Returns when nothing new may be begun.
+    pub(super) async fn ends(&self) {
+        tokio::select! {
+            () = self.stop.wait() => {}
+            () = self.journal.wait_closed() => {}
+        }
+    }
+
+    /// Why what was not begun was not, if nothing new may be begun.
+    pub(super) fn why_not(&self) -> Option<&'static str> {
+        match (self.stop.requested(), self.journal.is_open()) {
+            (true, _) => Some("the run was interrupted"),
+            (false, false) => Some("the state could not be written any more"),
+            (false, true) => None,
+        }
+    }
+
     /// How a look goes on in this run until its answer counts.
     pub(super) fn patience(&self) -> Patience<'_> {
         Patience { window: self.window, stop: &self.stop, events: &self.events, clock: &self.wall }

@@ -82,7 +82,7 @@ pub(super) async fn remove_all(context: &Context, doomed: Vec<Doomed>, paralleli
     let mut running = JoinSet::new();
     let mut told = false;
     loop {
-        if !context.stop.requested() {
+        if context.goes_on() {
             while running.len() < parallelism
                 && let Some((identity, item, record)) = removal.next()
             {
@@ -108,7 +108,7 @@ pub(super) async fn remove_all(context: &Context, doomed: Vec<Doomed>, paralleli
             }
         }
     }
-    removal.conclude(context.stop.requested())
+    removal.conclude(context.why_not())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,7 +189,7 @@ impl Removal {
         self.outcome.failed.push(Failure::new(address, kind, reason));
     }
 
-    fn conclude(mut self, stopped: bool) -> Ended {
+    fn conclude(mut self, why_not: Option<&str>) -> Ended {
         let address = |entry: &Entry| entry.doomed.record.address.clone();
         let addresses: BTreeMap<Identity, Address> =
             self.entries.iter().map(|(identity, entry)| (identity.clone(), address(entry))).collect();
@@ -198,15 +198,16 @@ impl Removal {
             if matches!(entry.stage, Stage::Over | Stage::Failed) {
                 continue;
             }
-            let reason = match (entry.doomed.unreachable, self.order.carrier(&identity).and_then(|of| addresses.get(of))) {
-                (Some(reason), _) => {
+            let carrier = self.order.carrier(&identity).and_then(|of| addresses.get(of));
+            let reason = match (entry.doomed.unreachable, why_not, carrier) {
+                (Some(reason), ..) => {
                     let reason = format!("it cannot be removed: {reason}");
                     self.outcome.failed.push(Failure::new(address, kind, reason));
                     continue;
                 }
-                _ if stopped => "the run was interrupted".to_owned(),
-                (None, Some(carrier)) => format!("it goes with {carrier}, which is still there"),
-                (None, None) => "what depends on it is still there".to_owned(),
+                (None, Some(reason), _) => reason.to_owned(),
+                (None, None, Some(carrier)) => format!("it goes with {carrier}, which is still there"),
+                (None, None, None) => "what depends on it is still there".to_owned(),
             };
             self.outcome.not_reached.push(NotReached { address, kind, reason, because: None });
         }
@@ -288,7 +289,7 @@ async fn wait_gone(context: &Context, item: &Item, record: Record, had_failed: b
     loop {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            () = context.stop.wait() => return Err(Trouble::Stopped),
+            () = context.ends() => return Err(Trouble::Stopped),
         }
         // The object has been seen and its delete call was accepted, so NotFound counts at once.
         let observed = match item.kind.glance(&item.cloud.readers, &item.subject, &record).await {

@@ -69,6 +69,7 @@ impl FolderStore {
     fn add(&self, key: &str, bytes: &[u8]) -> Result<String, StateError> {
         let path = self.path(key)?;
         let (folder, unfinished) = self.write(&path, bytes)?;
+        step("name");
         match unfinished.persist_noclobber(&path) {
             Ok(_) => sync_folder(&folder).map_err(failed("write", &path))?,
             Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
@@ -86,6 +87,7 @@ impl FolderStore {
             return Err(StateError::Conflict { key: key.to_owned() });
         }
         let (folder, unfinished) = self.write(&path, bytes)?;
+        step("name");
         unfinished.persist(&path).map_err(|error| failed("write", &path)(error.error))?;
         sync_folder(&folder).map_err(failed("write", &path))?;
         Ok(tag_of(bytes))
@@ -98,8 +100,13 @@ impl FolderStore {
         let write = || {
             make_folders(&folder)?;
             // The mode of temporary files is 0600.
+            step("make");
             let mut unfinished = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&folder)?;
+            #[cfg(test)]
+            super::tests::syscalls::half_written(unfinished.as_file_mut(), bytes);
+            step("write");
             unfinished.write_all(bytes)?;
+            step("sync file");
             unfinished.as_file().sync_all()?;
             Ok(unfinished)
         };
@@ -109,6 +116,7 @@ impl FolderStore {
 
     fn delete(&self, key: &str) -> Result<(), StateError> {
         let path = self.path(key)?;
+        step("remove");
         match fs::remove_file(&path) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -116,6 +124,7 @@ impl FolderStore {
         }
         // The last segment takes the journal's folder with it; of a folder that is not empty this is refused.
         if let Some(folder) = path.parent().filter(|folder| *folder != self.root) {
+            step("remove folder");
             let _ = fs::remove_dir(folder);
         }
         Ok(())
@@ -214,6 +223,15 @@ impl Store for FolderStore {
     }
 }
 
+/// What is about to be asked of the operating system. Tests are killed here.
+#[cfg(test)]
+pub(super) fn step(what: &str) {
+    super::tests::syscalls::step(what);
+}
+
+#[cfg(not(test))]
+pub(super) const fn step(_what: &str) {}
+
 fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) -> StateError {
     let key = path.display().to_string();
     move |source| StateError::Store { action, key: key.clone(), source }
@@ -229,6 +247,7 @@ fn make_folders(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    step("make folder");
     match builder.create(folder) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
         Err(error) => Err(error),
@@ -239,6 +258,7 @@ fn make_folders(folder: &Path) -> io::Result<()> {
 /// Makes the names in a folder durable.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    step("sync folder");
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 

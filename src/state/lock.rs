@@ -5,6 +5,7 @@
 //! learns that before its next write.
 
 use super::error::StateError;
+use super::folder::step;
 use super::store::Lock;
 use chrono::{DateTime, SecondsFormat, Utc};
 use futures::future::BoxFuture;
@@ -133,7 +134,9 @@ impl FileLock {
     /// [`StateError::Locked`].
     pub(super) fn take(path: &Path, instance: &str, holder: &Holder) -> Result<Self, StateError> {
         let failed = |source| StateError::Store { action: "lock", key: path.display().to_string(), source };
+        step("open lock");
         let mut file = open(path).map_err(failed)?;
+        step("lock");
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -163,7 +166,9 @@ impl FileLock {
     }
 
     fn write(&self, holding: &Holding) -> std::io::Result<()> {
+        step("empty lock");
         self.file.set_len(0)?;
+        step("write lock");
         let mut text = serde_json::to_string(holding)?;
         text.push('\n');
         (&self.file).write_all(text.as_bytes())
@@ -172,6 +177,7 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
+        step("release lock");
         // Only so that the next holder is never taken for this one; closing the file is what releases the lock.
         let _ = self.file.set_len(0);
     }

@@ -253,10 +253,31 @@ impl Writer {
             StateError::LockLost { reason, .. } => self.unwritten(&Broken::Lost(reason)),
             error => error,
         });
+        if folded.is_err() {
+            self.rescue().await;
+        }
         let state = StateFile::clone(&self.current());
         let released = self.lock.release().await;
         let closed = folded.and(released).map(|()| state);
         closed.map_err(|error| unsaved(error, &self.unsaved))
+    }
+
+    /// Where the whole state was removed, journal and lock too: writes what is known of it, unless somebody else has begun
+    /// another one meanwhile. If that fails too, what is in no file is said in the end.
+    async fn rescue(&mut self) {
+        let key = self.keys.state.clone();
+        if self.stored.is_none() || !matches!(self.store.is_there(&key).await, Ok(false)) {
+            return;
+        }
+        let mut after = StateFile::clone(&self.current());
+        for entry in &self.unsaved {
+            apply(&mut after, entry);
+        }
+        (after.version, after.serial, after.writer) = (VERSION, after.serial + 1, writer());
+        let Ok(bytes) = migrate::encode_file(&key, &after) else { return };
+        if self.store.put_if_absent(&key, &bytes).await.is_ok() {
+            self.unsaved.clear();
+        }
     }
 
     async fn finish(&mut self) -> Result<(), StateError> {

@@ -20,6 +20,7 @@ mod copies;
 mod crash;
 mod crash_sample;
 mod destroy;
+mod disk;
 mod drift;
 mod end_state;
 mod existing_vpc;

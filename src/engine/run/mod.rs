@@ -90,7 +90,7 @@ impl<'a> Run<'a> {
         loop {
             let evaluation = self.work.evaluate(&self.observations, self.catalog);
             self.note_fatal(&evaluation);
-            if self.fatal.is_empty() && !self.context.stop.requested() {
+            if self.fatal.is_empty() && self.context.goes_on() {
                 self.start(&evaluation, &mut running);
             }
             self.say_outlook(concerned, &removals);
@@ -291,8 +291,8 @@ impl<'a> Run<'a> {
             Stage::Absent => evaluation.is_excluded(*index),
             _ => false,
         };
-        if self.context.stop.requested() {
-            return Some("the run was interrupted");
+        if let Some(reason) = self.context.why_not() {
+            return Some(reason);
         }
         let all_over = ended.failed.is_empty() && self.nodes.iter().all(is_over);
         (!all_over).then_some("it goes when everything else is done, and that is not")
@@ -303,8 +303,8 @@ impl<'a> Run<'a> {
         if let Some(culprit) = self.failed_dependency(index) {
             return format!("{culprit} failed");
         }
-        if self.context.stop.requested() {
-            return "the run was interrupted".to_owned();
+        if let Some(reason) = self.context.why_not() {
+            return reason.to_owned();
         }
         if evaluation.is_excluded(index) {
             return "its includeWhen no longer hold; apply again removes it".to_owned();

@@ -188,7 +188,7 @@ pub(super) async fn wait_ready(context: &Context, item: &Item, begun: Begun) -> 
     loop {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            () = context.stop.wait() => return Err(Trouble::Stopped),
+            () = context.ends() => return Err(Trouble::Stopped),
         }
         let state = match look(item.view(), &record, context.patience(), Depth::Watch).await {
             Err(error) if passes(&error) => format!("not answered ({})", error.code),

@@ -14,7 +14,7 @@ use crate::kinds::catalog::KindCatalog;
 use crate::kinds::kind::{Cloud, FieldChange, GoesWith, Kind, Observed, Readers, Readiness, StepError, Subject, Typical};
 use crate::kinds::recorder::{Call, Created, Options, Recorder};
 use crate::state::file::{InstanceKey, Phase, Record, Verb};
-use crate::state::memory::MemoryStore;
+use crate::state::memory::{MemoryStore, Trouble as StoreTrouble};
 use crate::state::session::{Holder, Session};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -181,6 +181,7 @@ struct Bench {
     scene: Scene,
     fake: &'static Fake,
     session: Session,
+    store: MemoryStore,
     stop: Stop,
     doomed: Vec<Record>,
     replaced: &'static [&'static str],
@@ -196,9 +197,10 @@ impl Bench {
             name: "one".into(),
         };
         let holder = Holder { pid: 1, host: String::new(), user: String::new(), command: String::new() };
-        let session = Session::open(Arc::new(MemoryStore::new()), instance, holder).await.unwrap();
+        let store = MemoryStore::new();
+        let session = Session::open(Arc::new(store.clone()), instance, holder).await.unwrap();
         let (fake, stop, events) = (Box::leak(Box::new(fake)), Stop::default(), Events::nowhere());
-        Self { scene, fake, session, stop, doomed: Vec::new(), replaced: &[], events }
+        Self { scene, fake, session, store, stop, doomed: Vec::new(), replaced: &[], events }
     }
 
     /// Something that left the graph, and whose it is now.
@@ -402,6 +404,49 @@ async fn what_belongs_to_others_by_now_is_not_deleted() {
         assert_eq!(report, ["Failed", "failed old: old now belongs to argocd/Network/one, lineage theirs: it is not deleted"]);
         assert_eq!(bench.fake.names(), ["old"]);
     }
+}
+
+/// The disk fails after each write: what is under way ends, nothing else is called, and what no file holds is in the report.
+#[tokio::test(start_paused = true)]
+async fn a_state_that_cannot_be_written_starts_nothing_and_reports_what_no_file_holds() {
+    let mut unsaved = 0;
+    for writes in 0..20 {
+        let slow = BTreeMap::from([("subnet", Duration::from_secs(40))]);
+        let bench = Bench::new(new_scene(), Fake { slow, ..available() }).await.orphan("old", "ours", false).await;
+        bench.store.trouble(StoreTrouble { failing: Some((writes, std::io::ErrorKind::StorageFull)), ..StoreTrouble::default() });
+        let mut report = bench.run().await;
+        let open = bench.session.state().open.len();
+        let made = bench.fake.names();
+        let (store, instance) = (bench.store.clone(), bench.session.state().instance);
+        let closed = bench.session.close().await;
+        if report.end == End::Done {
+            assert!(writes > 8, "{writes}");
+            break;
+        }
+        let said = lines(&report).join("\n");
+        let unwritten = "the journal of Network/one in namespace argocd cannot be written";
+        assert!(said.starts_with("Failed") && said.contains(unwritten), "{said}");
+        if !said.contains("failed old: ") {
+            assert!(said.contains("not reached old: the state could not be written any more"), "{said}");
+            assert!(made.contains(&"old".to_owned()), "nothing is deleted then");
+        }
+        let error = closed.unwrap_err();
+        report.not_closed(&error);
+        let lines = &report.circumstances.unsaved;
+        unsaved += lines.len();
+        assert!(open >= lines.iter().filter(|line| line.contains("\"type\":\"end\"")).count());
+
+        // With room on the disk again: each object that was made is known, or looked for because its call is open.
+        store.trouble(StoreTrouble::default());
+        let holder = Holder { pid: 1, host: String::new(), user: String::new(), command: String::new() };
+        let session = Session::open(Arc::new(store), instance, holder).await.unwrap();
+        let entries = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let state = session.take_back(entries).await.unwrap();
+        let known = |name: &String| state.resources.iter().any(|record| record.identity.name == *name);
+        assert!(made.iter().all(known), "{made:?} {:?}", state.resources);
+        assert!(state.open.iter().all(|begin| !made.contains(&begin.identity.name)), "{:?}", state.open);
+    }
+    assert!(unsaved > 3, "{unsaved}");
 }
 
 #[test]

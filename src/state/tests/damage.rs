@@ -265,32 +265,38 @@ async fn a_folder_is_restored_like_any_other_store() {
 /// A crash after any write of a restore: the next one, or the one after a failure of the store, gives the same.
 #[tokio::test(start_paused = true)]
 async fn a_restore_that_breaks_off_loses_nothing() {
-    let objects = rich::<MemoryStore>().await.objects();
     for (damages, aside, _) in cases() {
-        let before = damaged(&objects, &damages);
-        let store = Faulty::<MemoryStore>::with(before.clone());
-        let wanted = restore(&store).await.unwrap().state;
-        let mut between = store.history();
-        for failure in [Failure::Undone, Failure::Done] {
-            for first in 0..store.writes() {
-                let failing = Faulty::over(MemoryStore::with(before.clone()), first, first, failure);
-                restore(&failing).await.unwrap_err();
-                between.push(failing.inner.objects());
-            }
+        broken_off::<MemoryStore>(&damages, &aside).await;
+    }
+    for (damages, aside, _) in cases().into_iter().step_by(3) {
+        broken_off::<S3Store>(&damages, &aside).await;
+    }
+}
+
+async fn broken_off<S: Portable>(damages: &[Damage], aside: &[String]) {
+    let before = damaged(&rich::<S>().await.objects(), damages);
+    let store = Faulty::<S>::with(before.clone());
+    let wanted = restore(&store).await.unwrap().state;
+    let mut between = store.history();
+    for failure in [Failure::Undone, Failure::Done] {
+        for first in 0..store.writes() {
+            let failing = Faulty::over(S::with(before.clone()), first, first, failure);
+            restore(&failing).await.unwrap_err();
+            between.push(failing.inner.objects());
         }
-        for objects in between {
-            let store = MemoryStore::with(objects);
-            let after = match session::read(&store, &instance()).await {
-                Ok(state) => state.unwrap(),
-                Err(StateError::Damaged { .. }) => restore(&store).await.unwrap().state,
-                Err(error) => panic!("{error}"),
-            };
-            assert!(after.same_content(&wanted) && after.serial > 4, "{damages:?}");
-            open(&store).await.close().await.unwrap();
-            for key in &aside {
-                let kept = store.objects().iter().any(|(place, bytes)| place.contains(".damaged-") && bytes == &before[key]);
-                assert!(kept, "{key} is lost in {damages:?}");
-            }
+    }
+    for objects in between {
+        let store = S::with(objects);
+        let after = match session::read(&store, &instance()).await {
+            Ok(state) => state.unwrap(),
+            Err(StateError::Damaged { .. }) => restore(&store).await.unwrap().state,
+            Err(error) => panic!("{error}"),
+        };
+        assert!(after.same_content(&wanted) && after.serial > 4, "{damages:?}");
+        open(&store).await.close().await.unwrap();
+        for key in aside {
+            let kept = store.objects().iter().any(|(place, bytes)| place.contains(".damaged-") && bytes == &before[key]);
+            assert!(kept, "{key} is lost in {damages:?}");
         }
     }
 }

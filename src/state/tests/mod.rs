@@ -4,6 +4,7 @@
 mod contract;
 mod crash;
 mod damage;
+mod disk;
 mod faults;
 mod folder;
 mod format;
@@ -11,6 +12,7 @@ mod journal;
 mod process;
 mod reading;
 mod script;
+pub(super) mod syscalls;
 
 use super::error::StateError;
 use super::file::{InstanceKey, Phase, Record, RoleUsed, StateFile, Verb};
