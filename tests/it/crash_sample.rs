@@ -27,7 +27,10 @@ impl Phase {
 
     /// A world in which the command can be given.
     fn world(self) -> World {
-        let world = World::new();
+        let mut world = World::new();
+        if self == Self::Update {
+            world.use_shipped_graphs();
+        }
         world.settings(&json!({
             "clusterCreateSeconds": 1.0, "clusterDeleteSeconds": 0.5, "addonCreateSeconds": 0.3, "addonDeleteSeconds": 0.3,
             "natGatewayCreateSeconds": 0.5, "natGatewayDeleteSeconds": 0.5, "ec2VisibilityLagSeconds": 1.0,

@@ -64,10 +64,11 @@ fn a_disk_that_becomes_read_only_ends_the_run_and_the_next_one_finishes() {
         return;
     }
     let world = World::new();
-    // The mount below cannot be made read-only while the lock file is open for writing, so another one goes on top of it.
+    // The mount below cannot be made read-only while the lock file is open for writing, so another one goes on top of it. That
+    // is busy while a file is being written.
     let script = "\"$PROGRAM\" apply cluster.yaml --yes & \
                   until [ -e state/argocd/EksCluster.workload-cluster1.journal/000000000009.json ]; do sleep 0.02; done; \
-                  mount --bind state state && mount -o remount,bind,ro state && wait $!";
+                  mount --bind state state; until mount -o remount,bind,ro state 2>/dev/null; do :; done; wait $!";
     let ended = in_namespace(&world, script).expect(1);
     check_said(&ended, "Read-only file system");
     goes_on(&world);
