@@ -214,7 +214,12 @@ impl EngineError {
     /// The exit code of DESIGN section 8.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Documents(_) | Self::Selector(_) | Self::NotConfirmed(_) | Self::NothingApplied(_) => 4,
+            // The last is a name that the command line or a document gives.
+            Self::Documents(_)
+            | Self::Selector(_)
+            | Self::NotConfirmed(_)
+            | Self::NothingApplied(_)
+            | Self::State(StateError::BadKey { .. }) => 4,
             Self::State(StateError::Locked { .. }) => 5,
             Self::Identity(_) | Self::State(StateError::Credentials { .. }) => 6,
             Self::Read(error) if error.class == crate::aws::error::ErrorClass::Credentials => 6,

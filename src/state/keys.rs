@@ -1,5 +1,7 @@
 //! The keys of everything that belongs to one state.
 
+use std::collections::BTreeSet;
+
 /// The keys of one state: `argocd/EksCluster.workload-cluster1.json` and what lies beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Keys {
@@ -18,6 +20,25 @@ impl Keys {
         // Kinds begin with a capital letter; this tells states from other JSON files that people put here.
         let like_state = kind.starts_with(|first: char| first.is_ascii_uppercase()) && !name.is_empty() && !name.contains('/');
         like_state.then(|| Self { state: state.to_owned(), journal: format!("{namespace}/{stem}.journal/") })
+    }
+
+    /// The keys of every state of which something is there, be it a segment or a previous version alone, in order.
+    pub(super) fn all(listed: &[String]) -> Vec<Self> {
+        let states: BTreeSet<String> = listed.iter().filter_map(|key| Self::state_of(key)).collect();
+        states.iter().filter_map(|state| Self::of(state)).collect()
+    }
+
+    /// The key of the state that a file, a previous version or a segment belongs to.
+    fn state_of(key: &str) -> Option<String> {
+        if Self::of(key).is_some() {
+            return Some(key.to_owned());
+        }
+        let state = match key.rsplit_once(".journal/") {
+            Some((stem, _)) => format!("{stem}.json"),
+            None => key.rsplit_once(".backup-")?.0.to_owned(),
+        };
+        let keys = Self::of(&state)?;
+        (keys.backup_serial(key).is_some() || keys.segment_number(key).is_some()).then_some(state)
     }
 
     /// The instance as it is typed: `EksCluster/workload-cluster1 -n argocd`.
@@ -66,5 +87,25 @@ impl Keys {
     /// The serial of a previous version, from its key.
     pub(super) fn backup_serial(&self, key: &str) -> Option<u64> {
         key.strip_prefix(&self.backups())?.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_a_state_tells_that_there_was_one() {
+        let listed = [
+            "argocd/EksCluster.a.json.backup-3",
+            "argocd/EksCluster.b.journal/000000000001.json",
+            "argocd/EksCluster.c.json",
+            "argocd/EksCluster.c.json.backup-1",
+            "argocd/EksCluster.d.json.damaged-1",
+            "argocd/EksCluster.e.json.backup-x",
+            "argocd/notes.json",
+        ];
+        let all: Vec<String> = Keys::all(&listed.map(str::to_owned)).into_iter().map(|keys| keys.state).collect();
+        assert_eq!(all, ["argocd/EksCluster.a.json", "argocd/EksCluster.b.json", "argocd/EksCluster.c.json"]);
     }
 }

@@ -158,12 +158,13 @@ async fn look(store: &dyn Store, keys: &Keys) -> Result<Look, StateError> {
     Ok(Look::Still(Some(Box::new(Loaded { stored: Some(stored), base, current, leftover: numbers.leftover }))))
 }
 
-/// What lies around a file that is not there. A state that was never written has nothing.
+/// What lies around a file that is not there. A state that was never written has nothing, and of one that was put aside to be
+/// made anew only that is left.
 async fn what_is_left(store: &dyn Store, keys: &Keys) -> Result<Option<&'static str>, StateError> {
     let found = store.list(keys.stem()).await?;
     Ok(if found.iter().any(|key| key.starts_with(keys.segments())) {
         Some("its journal is")
-    } else if found.iter().any(|key| keys.backup_serial(key).is_some() || key.starts_with(&keys.aside())) {
+    } else if found.iter().any(|key| keys.backup_serial(key).is_some()) {
         Some("versions before it are")
     } else {
         None

@@ -146,14 +146,15 @@ pub async fn read(store: &dyn Store, instance: &InstanceKey) -> Result<Option<St
     read_one(store, &keys_of(instance)?, Some(instance)).await
 }
 
-/// Puts a state that cannot be read aside, its journal included, so that another can be made: what it was is kept under
-/// other keys, which are returned.
+/// Puts a state that cannot be read aside, its journal and previous versions included, so that another can be made: what it
+/// was is kept under other keys, which are returned.
 pub async fn set_aside(store: &dyn Store, instance: &InstanceKey, holder: &Holder) -> Result<Vec<String>, StateError> {
     let keys = keys_of(instance)?;
     let lock = store.lock(&keys.state, holder).await?;
     let mut kept = Vec::new();
     // The file last: until it is gone, the same command can be given again.
-    for key in store.list(keys.segments()).await?.into_iter().chain([keys.state.clone()]) {
+    let beside = [store.list(keys.segments()).await?, store.list(&keys.backups()).await?].concat();
+    for key in beside.into_iter().chain([keys.state.clone()]) {
         let Some(stored) = store.get(&key).await? else { continue };
         // Not among the segments, where a new journal begins.
         let file = key.rsplit('/').next().unwrap_or_default();
@@ -179,14 +180,14 @@ pub async fn holding(store: &dyn Store, instance: &InstanceKey, host: &str) -> R
 
 /// The keys of every state in a store, readable or not, in order.
 pub async fn keys(store: &dyn Store) -> Result<Vec<String>, StateError> {
-    Ok(store.list("").await?.iter().filter_map(|key| Keys::of(key)).map(|keys| keys.state).collect())
+    Ok(Keys::all(&store.list("").await?).into_iter().map(|keys| keys.state).collect())
 }
 
 /// Every state in a store by its key, in the order of keys, with what is wrong with those that cannot be read. What is no
 /// state is passed over.
 pub async fn read_each(store: &dyn Store) -> Result<Vec<(String, Result<StateFile, StateError>)>, StateError> {
     let mut states = Vec::new();
-    for keys in store.list("").await?.iter().filter_map(|key| Keys::of(key)) {
+    for keys in Keys::all(&store.list("").await?) {
         if let Some(state) = read_one(store, &keys, None).await.transpose() {
             states.push((keys.state, state));
         }

@@ -64,6 +64,21 @@ fn states_are_listed_forgotten_renamed_pulled_pushed_and_put_right() {
     world.aws.forget();
     world.fleetctl(&["apply", "cluster.yaml", "--yes"]).expect(0);
     assert_eq!(world.aws.mutating(), []);
+
+    // A file that is gone is not taken for a state that never was.
+    std::fs::remove_file(&file).unwrap();
+    for (command, exit) in [(&["state", "doctor"][..], 1), (&["status"], 3), (&["destroy", "cluster.yaml", "--yes"], 1)] {
+        let said = world.fleetctl(command).expect(exit);
+        assert!(
+            format!("{}{}", said.stdout, said.stderr).contains("is missing, but versions before it are there"),
+            "{}",
+            said.stderr
+        );
+    }
+    let key = "argocd/EksCluster.workload-cluster1.json";
+    world.fleetctl(&["state", "rebuild", "cluster.yaml", "--yes", "--replace", key]).expect(0);
+    world.fleetctl(&["plan", "cluster.yaml", "--detailed-exitcode"]).expect(0);
+    assert_eq!(world.aws.mutating(), []);
 }
 
 /// The instance's document is renamed, and its objects keep their names on AWS.

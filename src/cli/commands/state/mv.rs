@@ -64,6 +64,9 @@ fn instance_of(address: &str) -> String {
 fn renamed(state: &StateFile, arguments: &Mv) -> Result<StateFile, CliError> {
     let record = select::record(state, &arguments.source)?;
     check_closed(state)?;
+    if arguments.destination.split('/').any(|part| part.is_empty() || part == "." || part == "..") {
+        return Err(CliError::Usage(format!("`{}` is no address: KIND/NAME/RESOURCE", arguments.destination)));
+    }
     let from = record.identity.clone();
     let to = Identity { name: arguments.metadata_name.clone().unwrap_or_else(|| from.name.clone()), ..from.clone() };
     let is_taken = |other: &&crate::state::file::Record| {
@@ -127,6 +130,9 @@ fn destination(from: &InstanceKey, arguments: &Mv) -> Result<InstanceKey, CliErr
         return Err(CliError::Usage(format!("{} is a {}: it does not become a {kind}", arguments.source, from.kind)));
     }
     let namespace = arguments.to_namespace.clone().unwrap_or_else(|| from.namespace.clone());
+    if let Some(bad) = [name, &namespace].into_iter().find(|name| !select::is_name(name)) {
+        return Err(CliError::Usage(format!("`{bad}` cannot be a name: small letters, digits, dashes and dots")));
+    }
     let to = InstanceKey { name: name.to_owned(), namespace, ..from.clone() };
     if to == *from {
         return Err(CliError::Usage(format!("{} has that name already", arguments.source)));

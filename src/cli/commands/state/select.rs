@@ -16,6 +16,9 @@ pub(super) async fn key(store: &dyn Store, name: &str, namespace: Option<&str>) 
         return Err(form());
     }
     if let Some(namespace) = namespace {
+        if !is_name(namespace) {
+            return Err(CliError::Usage(format!("`{namespace}` cannot be a namespace: small letters, digits and dashes")));
+        }
         return Ok(format!("{namespace}/{kind}.{rest}.json"));
     }
     let keys = keys(store).await?;
@@ -36,6 +39,13 @@ pub(super) async fn key(store: &dyn Store, name: &str, namespace: Option<&str>) 
 /// Kind and name in a key.
 fn parts(key: &str) -> Option<(&str, &str)> {
     key.split_once('/')?.1.strip_suffix(".json")?.split_once('.')
+}
+
+/// Whether Kubernetes takes a text for the name of an object: small letters, digits, dashes and dots, up to 253 of them.
+pub(super) fn is_name(text: &str) -> bool {
+    let is_edge = |end: Option<char>| end.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    text.len() <= 253 && is_edge(text.chars().next()) && is_edge(text.chars().last()) && text.chars().all(is_inner)
 }
 
 /// The state that KIND/NAME names, as it is now. Nothing is locked.
@@ -85,6 +95,13 @@ pub(super) async fn states(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_those_of_kubernetes() {
+        assert!(["a", "workload-cluster1", "0.a"].into_iter().all(is_name));
+        assert!(!["", "a b", "A", "../a", "a/b", "-a", "a.", "\u{fc}"].into_iter().any(is_name));
+    }
+
     use crate::state::folder::FolderStore;
 
     #[tokio::test]
