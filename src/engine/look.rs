@@ -85,7 +85,9 @@ pub(super) async fn look(view: View<'_>, record: &Record, patience: Patience<'_>
         Depth::Watch => kind.watch(readers, subject, record),
         Depth::Glance => kind.glance(readers, subject, record),
     };
-    Ok(judge(observed.await?, record.created_at, patience.window, asked))
+    // A delete call that was accepted has seen it: nothing is too new to be visible any more.
+    let window = if record.phase == Phase::Deleting { Duration::ZERO } else { patience.window };
+    Ok(judge(observed.await?, record.created_at, window, asked))
 }
 
 /// How a look goes on until its answer counts.
