@@ -11,7 +11,7 @@
 //! | C13 what is half made cannot be removed; zones of another region | [`what_is_half_made_is_removed`], `engine::planner::tests::zones_that_the_target_does_not_have_are_refused` |
 //! | C17 a new role cannot be assumed yet | `kinds::calls::a_role_that_eks_does_not_see_yet_passes`, `kinds::shared::tests::only_the_listed_messages_pass` |
 //! | C29 an access entry is there already | `identity::the_creators_own_access_entry_is_adopted`, `kinds::calls::the_creators_entry_is_taken_over_with_its_policy` |
-//! | C33 a destroy that left something says that it is done | `kinds::ec2::calls::what_stands_in_the_way_is_named_after_patience`, `crash_sample::a_destroy_that_is_killed_is_finished_by_the_next` |
+//! | C33 a destroy that left something says that it is done | `kinds::ec2::calls::what_stands_in_the_way_is_named_after_patience`, `crash_sample::a_destroy_that_is_killed_at_every_fifth_call_is_finished_by_the_next` |
 
 use crate::destroy::without_deleted;
 use crate::support::World;

@@ -10,6 +10,8 @@ use std::sync::Mutex;
 
 /// Cases that run side by side.
 const WORKERS: usize = 4;
+/// The sample: call 1, and each that comes so many later.
+const EVERY: usize = 5;
 
 /// What is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,11 +50,12 @@ impl Phase {
         world
     }
 
-    /// How many calls it makes that change something, when nothing happens to it.
+    /// How many calls it makes that change something, when nothing happens to it. Those that are refused at first, because a
+    /// role is not known everywhere yet, are not always as many: what every run makes is counted.
     fn calls(self) -> usize {
         let world = self.world();
         world.fleetctl(&self.arguments()).expect(0);
-        world.aws.mutating().len()
+        world.aws.mutating().iter().filter(|call| call.status < 400).count()
     }
 }
 
@@ -80,7 +83,7 @@ impl Case {
         let before = without_deleted(world.inventory(&world.workload));
         world.aws.trap_at(self.call, self.moment);
         let mut child = world.spawn(&self.phase.arguments());
-        let operation = world.aws.sprung_at(&mut child);
+        let operation = world.aws.sprung_at(&mut child).unwrap_or_else(|problem| panic!("{self:?}: {problem}"));
         child.kill().unwrap();
         child.wait().unwrap();
         world.fleetctl(&self.phase.arguments()).expect(0);
@@ -126,13 +129,13 @@ fn addresses(value: &Value, found: &mut BTreeMap<String, usize>) {
     }
 }
 
-fn sample(phase: Phase, every: usize) -> Vec<Case> {
-    let calls = (1..=phase.calls()).step_by(every);
+fn sample(phase: Phase) -> Vec<Case> {
+    let calls = (1..=phase.calls()).step_by(EVERY);
     calls.flat_map(|call| [Moment::Before, Moment::After].map(|moment| Case { phase, call, moment })).collect()
 }
 
-fn killed(phase: Phase, every: usize) {
-    let cases = sample(phase, every);
+fn killed(phase: Phase) {
+    let cases = sample(phase);
     let (waiting, table) = (Mutex::new(cases.iter()), Mutex::new(BTreeMap::new()));
     std::thread::scope(|scope| {
         for _ in 0..WORKERS {
@@ -146,7 +149,7 @@ fn killed(phase: Phase, every: usize) {
         }
     });
     let table = table.into_inner().unwrap();
-    println!("{phase:?}: killed at every call {every} of those that change something");
+    println!("{phase:?}: killed at every fifth call of those that change something");
     println!("{:>4}  {:<6}  {:<44}  orphans  phantoms  duplicates  plan afterwards", "call", "when", "operation");
     for ((call, moment), (operation, found)) in &table {
         let Found { orphans, phantoms, duplicates, unsettled } = found;
@@ -161,15 +164,15 @@ fn killed(phase: Phase, every: usize) {
 
 #[test]
 fn an_apply_that_is_killed_at_every_fifth_call_is_finished_by_the_next() {
-    killed(Phase::Apply, 5);
+    killed(Phase::Apply);
 }
 
 #[test]
-fn an_update_that_is_killed_is_finished_by_the_next() {
-    killed(Phase::Update, 7);
+fn an_update_that_is_killed_at_every_fifth_call_is_finished_by_the_next() {
+    killed(Phase::Update);
 }
 
 #[test]
-fn a_destroy_that_is_killed_is_finished_by_the_next() {
-    killed(Phase::Destroy, 10);
+fn a_destroy_that_is_killed_at_every_fifth_call_is_finished_by_the_next() {
+    killed(Phase::Destroy);
 }

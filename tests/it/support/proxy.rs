@@ -125,16 +125,21 @@ impl Proxy {
         *self.shared.trap_at.lock().unwrap() = Some((number, moment));
     }
 
-    /// Waits until that has happened, and says which call it was. The process has to be there still.
-    pub(crate) fn sprung_at(&self, process: &mut std::process::Child) -> String {
+    /// Waits until that has happened, and says which call it was.
+    ///
+    /// # Errors
+    /// When the process ended before, or the call does not come.
+    pub(crate) fn sprung_at(&self, process: &mut std::process::Child) -> Result<String, String> {
         for _ in 0..12_000 {
             if let Some(operation) = self.shared.sprung_at.lock().unwrap().clone() {
-                return operation;
+                return Ok(operation);
             }
-            assert!(process.try_wait().unwrap().is_none(), "it ended before that call");
+            if let Some(status) = process.try_wait().unwrap() {
+                return Err(format!("it ended before that call, {status}, after {} calls", self.mutating().len()));
+            }
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
-        panic!("the call did not come");
+        Err("the call did not come".to_owned())
     }
 
     /// Waits until the trap has sprung.
