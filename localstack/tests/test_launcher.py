@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from .support import wait_for
+from .support import SESSION, wait_for
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -52,6 +52,19 @@ class Up(unittest.TestCase):
             output(str(ROOT / "down"), str(port))
         self.assertFalse(answers(port))
         self.assertFalse((ROOT / ".local" / f"emulator-{port}").exists())
+
+    def test_buckets_of_s3_are_in_the_emulators_folder_and_go_with_it(self) -> None:
+        port = port_of(output(str(ROOT / "up"), "0"))
+        folder = ROOT / ".local" / f"emulator-{port}"
+        try:
+            endpoint = f"http://127.0.0.1:{port}"
+            keys = {"aws_access_key_id": "111111111111", "aws_secret_access_key": "test"}
+            s3 = SESSION.create_client("s3", region_name="us-east-1", endpoint_url=endpoint, **keys)
+            s3.create_bucket(Bucket="bucket")
+            self.assertTrue((folder / "s3" / "bucket").is_dir())
+        finally:
+            output(str(ROOT / "down"), str(port))
+        self.assertFalse(folder.exists())
 
     def test_the_emulator_ends_with_the_process_that_wanted_it(self) -> None:
         with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as parent:

@@ -22,7 +22,7 @@ def service_quotas() -> Service:
 
 @hooks.on_infra_start()
 def install() -> None:
-    from . import api, connections, ec2, gateway, iam, operations, parent, quotas, sts
+    from . import api, connections, ec2, gateway, iam, operations, parent, quotas, s3, sts
     from .eks import provider
 
     assert ec2 and iam and quotas and sts and provider  # importing them registers their wrappers
@@ -31,3 +31,4 @@ def install() -> None:
     gateway.install()
     api.install()
     parent.install()
+    s3.install()
