@@ -25,6 +25,7 @@ mod line_diff;
 mod live;
 pub mod load;
 pub mod logging;
+mod output_file;
 pub mod printer;
 pub mod progress;
 pub mod project;

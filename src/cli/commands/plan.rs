@@ -5,6 +5,7 @@ use crate::cli::context::Context;
 use crate::cli::diagnostics;
 use crate::cli::error::{CliError, worst};
 use crate::cli::json::{Plans, Versioned};
+use crate::cli::output_file::{self, Content};
 use crate::cli::printer::Printer;
 use crate::cli::progress::Progress;
 use crate::cli::project::Project;
@@ -16,6 +17,9 @@ use futures::future::join_all;
 
 /// Plans every instance and shows it. An instance that cannot be planned does not hide the others.
 pub(super) async fn run(context: &Context, arguments: &Plan) -> Result<u8, CliError> {
+    if let Some(path) = &arguments.out {
+        output_file::check(path, Content::Plan, &context.settings.state.value)?;
+    }
     let project = match Project::load(&context.settings, &arguments.inputs).await {
         Ok(project) => project,
         Err(error) => return Err(live::explained(context, error).await),
