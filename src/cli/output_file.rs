@@ -88,7 +88,21 @@ mod tests {
             ["new", "cluster.yaml", "link", "plan", "pulled", "empty", "state", "state/plan", "state/argocd/plan", "no/plan"];
         let mut all = names.map(|name| said(name, Content::Plan)).to_vec();
         all.extend(["pulled", "plan", "state/argocd/EksCluster.one.json"].map(|name| said(name, Content::State)));
-        insta::assert_snapshot!(all.join("\n"), @"");
+        insta::assert_snapshot!(all.join("\n"), @"
+        new: may be written
+        --out cluster.yaml: it is no plan; name a file for the plan that is not there yet, or an older plan
+        --out link: it is no plan; name a file for the plan that is not there yet, or an older plan
+        plan: may be written
+        --out pulled: it is no plan; name a file for the plan that is not there yet, or an older plan
+        empty: may be written
+        --out state: it is not a regular file; name a file for the plan that is not there yet, or an older plan
+        --out state/plan: state is kept in that folder; name a file for the plan that is not there yet, or an older plan
+        --out state/argocd/plan: state is kept in that folder; name a file for the plan that is not there yet, or an older plan
+        no/plan: may be written
+        pulled: may be written
+        --out plan: it is no state; name a file for the state that is not there yet, or an older state
+        --out state/argocd/EksCluster.one.json: state is kept in that folder; name a file for the state that is not there yet, or an older state
+        ");
     }
 
     #[test]
