@@ -272,7 +272,10 @@ fn what_a_killed_apply_left_open_is_looked_at_first() {
         assert!(refused.contains("has begun to make Spoke/spoke1/vpc"), "{refused}");
         // Made by hand meanwhile.
         world.aws.meddle(|holdings, now| {
-            let body: Value = json!({"allocationId": "eipalloc-0hand", "publicIp": "203.0.113.9", "domain": "vpc", "publicIpv4Pool": "amazon", "networkBorderGroup": "us-west-2", "tagSet": []});
+            let body: Value = json!({
+                "allocationId": "eipalloc-0hand", "publicIp": "203.0.113.9", "domain": "vpc", "publicIpv4Pool": "amazon",
+                "networkBorderGroup": "us-west-2", "tagSet": [],
+            });
             holdings.objects.push(Object {
                 kind: "elastic-ip",
                 account: super::super::WORKLOAD.to_owned(),
