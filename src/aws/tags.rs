@@ -71,6 +71,17 @@ impl Marks {
         self.keyed([LINEAGE_ANNOTATION, INSTANCE_ANNOTATION, ADDRESS_ANNOTATION])
     }
 
+    /// Whether tags or annotations hold just these marks.
+    pub fn are_on(&self, tags: &Tags) -> bool {
+        [self.tags(), self.annotations()].iter().any(|marks| marks.iter().all(|(key, value)| tags.get(key) == Some(value)))
+    }
+
+    /// The instance whose mark tags or annotations hold, if it is another one.
+    pub fn other_instance<'a>(&self, tags: &'a Tags) -> Option<&'a str> {
+        let instance = [INSTANCE, INSTANCE_ANNOTATION].iter().find_map(|key| tags.get(*key))?;
+        (*instance != value(&self.instance)).then_some(instance.as_str())
+    }
+
     fn keyed(&self, keys: [&str; 3]) -> Tags {
         let texts = [&self.lineage, &self.instance, &self.address];
         keys.into_iter().zip(texts).map(|(key, text)| (key.to_owned(), value(text))).collect()

@@ -9,7 +9,7 @@ use crate::aws::pages::pages;
 use crate::aws::tags::{
     ADDRESS, ADDRESS_ANNOTATION, INSTANCE, INSTANCE_ANNOTATION, LINEAGE, LINEAGE_ANNOTATION, Tags, of_eks, of_iam,
 };
-use aws_sdk_ec2::types::NatGatewayState;
+use aws_sdk_ec2::types::{NatGateway, NatGatewayState};
 use aws_sdk_eks::operation::describe_access_entry::builders::DescribeAccessEntryInputBuilder;
 use aws_sdk_eks::operation::describe_addon::builders::DescribeAddonInputBuilder;
 use aws_sdk_eks::operation::describe_pod_identity_association::builders::DescribePodIdentityAssociationInputBuilder;
@@ -21,6 +21,7 @@ use aws_sdk_iam::operation::list_role_tags::builders::ListRoleTagsInputBuilder;
 use aws_sdk_iam::operation::list_roles::builders::ListRolesInputBuilder;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// Most reads at one time; rates are limited elsewhere.
 const CONCURRENT: usize = 8;
@@ -67,22 +68,36 @@ const EC2_IDS: [(&str, &str); 6] = [
     ("rtb-", "RouteTable"),
 ];
 
-/// What of EC2 bears marks in a region. NAT gateways that are gone, which AWS shows for an hour, are left out.
+/// What of EC2 bears marks in a region. AWS shows tags for a while after their object is gone, and NAT gateways that are gone
+/// for an hour: these are left out.
 pub async fn of_ec2(readers: &Readers) -> Result<Vec<Marked>, CallError> {
     let objects = readers.ec2.marked_objects().await?;
     let marked = stream::iter(&objects).map(|(id, (kind, tags))| async move {
         let name = EC2_IDS.iter().find(|(beginning, _)| id.starts_with(beginning)).map_or(kind.as_str(), |(_, name)| name);
-        let lingers = name == "NATGateway" && is_gone(readers, id).await?;
+        let lingers = is_gone(readers, name, id).await?;
         Ok::<_, CallError>(Marked::of(name, id, tags).filter(|_| !lingers))
     });
-    // At one time, so that NAT gateways share a call.
+    // At one time, so that those of a kind share a call.
     let marked: Vec<Option<Marked>> = marked.buffered(objects.len().max(1)).try_collect().await?;
     Ok(marked.into_iter().flatten().collect())
 }
 
-async fn is_gone(readers: &Readers, id: &str) -> Result<bool, CallError> {
-    let gateway = readers.ec2.nat_gateway(id).await?;
-    Ok(gateway.is_none_or(|gateway| matches!(gateway.state, Some(NatGatewayState::Deleted | NatGatewayState::Deleting))))
+async fn is_gone(readers: &Readers, kind: &str, id: &str) -> Result<bool, CallError> {
+    let ec2 = &readers.ec2;
+    Ok(match kind {
+        "VPC" => ec2.vpc(id).await?.is_none(),
+        "Subnet" => ec2.subnet(id).await?.is_none(),
+        "InternetGateway" => ec2.internet_gateway(id).await?.is_none(),
+        "ElasticIPAddress" => ec2.address(id).await?.is_none(),
+        "RouteTable" => ec2.route_table(id).await?.is_none(),
+        "NATGateway" => {
+            let is_over =
+                |gateway: &NatGateway| matches!(gateway.state, Some(NatGatewayState::Deleted | NatGatewayState::Deleting));
+            ec2.nat_gateway(id).await?.is_none_or(|gateway| is_over(&gateway))
+        }
+        // Of no kind that is known here: its tags are all that is known.
+        _ => false,
+    })
 }
 
 /// The roles of an account that bear marks.
@@ -115,7 +130,7 @@ async fn role_tags(readers: &Readers, name: &str) -> Result<Tags, CallError> {
 }
 
 /// What of EKS bears marks in a region: clusters, and what lives in those that bear marks or are named.
-pub async fn of_eks_clusters(readers: &Readers, named: &[String]) -> Result<Vec<Marked>, CallError> {
+pub async fn of_eks_clusters(readers: &Readers, named: &BTreeSet<String>) -> Result<Vec<Marked>, CallError> {
     let listed = pages(|token| async {
         let page = readers.eks.list_clusters(ListClustersInputBuilder::default().set_next_token(token)).await?;
         Ok((page.clusters.unwrap_or_default(), page.next_token))

@@ -43,9 +43,10 @@ impl Session {
         store: Arc<dyn Store>,
         instance: InstanceKey,
         holder: Holder,
+        clock: Clock,
         lineage: &str,
     ) -> Result<Self, StateError> {
-        Self::open_of(store, instance, holder, clock::system(), Some(lineage)).await
+        Self::open_of(store, instance, holder, clock, Some(lineage)).await
     }
 
     async fn open_of(
@@ -159,7 +160,8 @@ pub async fn set_aside(store: &dyn Store, instance: &InstanceKey, holder: &Holde
         // Not among the segments, where a new journal begins.
         let file = key.rsplit('/').next().unwrap_or_default();
         let hash: String = super::hash::sha256(&stored.bytes).chars().take(12).collect();
-        let name = format!("{}.damaged-{hash}-{file}", keys.state);
+        // It ends like no key of a state: nobody takes it for one.
+        let name = format!("{}{hash}-{file}.kept", keys.aside());
         match store.put_if_absent(&name, &stored.bytes).await {
             // An earlier attempt got this far: the name holds the hash.
             Ok(_) | Err(StateError::Conflict { .. }) => {}

@@ -106,11 +106,11 @@ fn relabel(world: &World, key: &str, value: &str) {
     argocd(world, reqwest::Method::PUT, &path, Some(&cluster));
 }
 
-fn clusters(world: &World) -> Value {
+pub(crate) fn clusters(world: &World) -> Value {
     argocd(world, reqwest::Method::GET, "/api/v1/clusters", None)
 }
 
-fn argocd(world: &World, method: reqwest::Method, path: &str, body: Option<&Value>) -> Value {
+pub(crate) fn argocd(world: &World, method: reqwest::Method, path: &str, body: Option<&Value>) -> Value {
     let emulator = Emulator::shared();
     let request = emulator.http.request(method, format!("{}{path}", world.argocd.url)).bearer_auth(world.token());
     let request = request.header("content-type", "application/json").body(body.map(Value::to_string).unwrap_or_default());

@@ -2,7 +2,7 @@
 
 use super::ec2_network as network;
 use super::eks::holds;
-use super::objects::{Here, Holdings, Object};
+use super::objects::{Here, Holdings, Object, delta};
 use super::wire::{Refusal, Request, fits, moment, refuse};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
@@ -84,6 +84,10 @@ fn passes(body: &Value, name: &str, patterns: &[String]) -> bool {
         "nat-gateway-id" => text("natGatewayId"),
         "allocation-id" => text("allocationId"),
         "route-table-id" => text("routeTableId"),
+        "attachment.vpc-id" => {
+            let attachments = body["attachmentSet"].as_array().into_iter().flatten();
+            attachments.filter_map(|attachment| attachment["vpcId"].as_str()).collect()
+        }
         "association.subnet-id" => {
             let associations = body["associationSet"].as_array().into_iter().flatten();
             associations.filter_map(|association| association["subnetId"].as_str()).collect()
@@ -143,11 +147,13 @@ pub(super) fn nat_state(nat: &Object, now: DateTime<Utc>) -> &'static str {
 fn describe_tags(holdings: &Holdings, here: Here<'_>, request: &Request) -> Value {
     let filters = request.filters();
     let mut found = Vec::new();
+    // Tags are shown for a while after their object is gone.
+    let lingers = |object: &Object| object.gone.is_some_and(|gone| (gone..gone + delta(holdings.lag)).contains(&here.now));
     let of_ec2 = |object: &&Object| {
         object.account == here.account
             && object.region == here.region
             && object.body["tagSet"].is_array()
-            && object.is_shown(here.now)
+            && (object.is_shown(here.now) || lingers(object))
     };
     for object in holdings.objects.iter().filter(of_ec2) {
         for (key, value) in object.tags() {

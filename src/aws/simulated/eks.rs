@@ -18,6 +18,10 @@ pub(super) fn serve(holdings: &mut Holdings, here: Here<'_>, request: &Request, 
         return Ok(answer);
     }
     match request.operation.as_str() {
+        "ListClusters" => {
+            let names: Vec<&str> = holdings.all(here, "cluster").map(|cluster| cluster.id.as_str()).collect();
+            return Ok(json!({"clusters": names}));
+        }
         "CreateCluster" => return create_cluster(holdings, here, request, caller),
         "TagResource" | "UntagResource" => return tag(holdings, here, request),
         _ => {}
@@ -51,6 +55,8 @@ pub(super) fn serve(holdings: &mut Holdings, here: Here<'_>, request: &Request, 
         }
         "CreateAccessEntry" => create_entry(holdings, here, request),
         "CreatePodIdentityAssociation" => create_association(holdings, here, request),
+        "ListAddons" => Ok(json!({"addons": names_within(holdings, here, "addon", cluster)})),
+        "ListAccessEntries" => Ok(json!({"accessEntries": names_within(holdings, here, "entry", cluster)})),
         "ListPodIdentityAssociations" => {
             let all = holdings.all(here, "association").filter(|one| one.text("clusterName") == cluster);
             let wanted = |one: &&Object| {
@@ -107,6 +113,12 @@ fn existing(holdings: &mut Holdings, here: Here<'_>, request: &Request, operatio
         other => panic!("no operation of EKS: {other}"),
     }
     Ok(json!({word: rendered_child(object)}))
+}
+
+/// What lives in a cluster, by the names that EKS lists.
+fn names_within<'a>(holdings: &'a Holdings, here: Here<'a>, kind: &'a str, cluster: &str) -> Vec<&'a str> {
+    let all = holdings.all(here, kind).filter_map(|one| one.id.split_once('|'));
+    all.filter(|(within, _)| *within == cluster).map(|(_, name)| name).collect()
 }
 
 /// What is not going away.

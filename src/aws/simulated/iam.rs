@@ -20,6 +20,11 @@ pub(super) fn serve(holdings: &mut Holdings, here: Here<'_>, request: &Request) 
     if request.operation == "CreateRole" {
         return create(holdings, here, request);
     }
+    if request.operation == "ListRoles" {
+        let shown = holdings.all(here, "role").filter(|role| role.is_shown(here.now));
+        let roles: Vec<Value> = shown.map(listed).collect();
+        return Ok(json!({"Roles": roles, "IsTruncated": false}));
+    }
     // Reads show a role a while after it was made, and so do calls that change it.
     let reads = !request.changes();
     let found = holdings.get_mut(here, "role", name);
@@ -163,6 +168,13 @@ fn rendered(role: &Object) -> Value {
     if let Some(boundary) = role.body["boundary"].as_str() {
         body["PermissionsBoundary"] = json!({"PermissionsBoundaryType": "Policy", "PermissionsBoundaryArn": boundary});
     }
+    body
+}
+
+/// A list does not tell tags.
+fn listed(role: &Object) -> Value {
+    let mut body = rendered(role);
+    body.as_object_mut().unwrap().remove("Tags");
     body
 }
 

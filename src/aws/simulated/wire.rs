@@ -132,14 +132,17 @@ impl Request {
 fn eks_operation(method: &str, parts: &[String]) -> (String, Vec<String>) {
     let words: Vec<&str> = parts.iter().map(String::as_str).collect();
     let (operation, names): (&str, &[&str]) = match (method, words.as_slice()) {
+        ("GET", ["clusters"]) => ("ListClusters", &[]),
         ("POST", ["clusters"]) => ("CreateCluster", &[]),
         ("GET", ["clusters", cluster]) => ("DescribeCluster", &[*cluster]),
         ("DELETE", ["clusters", cluster]) => ("DeleteCluster", &[*cluster]),
         ("GET", ["clusters", cluster, "node-groups"]) => ("ListNodegroups", &[*cluster]),
         ("POST", ["clusters", cluster, "addons"]) => ("CreateAddon", &[*cluster]),
+        ("GET", ["clusters", cluster, "addons"]) => ("ListAddons", &[*cluster]),
         ("GET", ["clusters", cluster, "addons", name]) => ("DescribeAddon", &[*cluster, *name]),
         ("DELETE", ["clusters", cluster, "addons", name]) => ("DeleteAddon", &[*cluster, *name]),
         ("POST", ["clusters", cluster, "access-entries"]) => ("CreateAccessEntry", &[*cluster]),
+        ("GET", ["clusters", cluster, "access-entries"]) => ("ListAccessEntries", &[*cluster]),
         ("GET", ["clusters", cluster, "access-entries", name]) => ("DescribeAccessEntry", &[*cluster, *name]),
         ("POST", ["clusters", cluster, "access-entries", name]) => ("UpdateAccessEntry", &[*cluster, *name]),
         ("DELETE", ["clusters", cluster, "access-entries", name]) => ("DeleteAccessEntry", &[*cluster, *name]),

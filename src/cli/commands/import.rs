@@ -51,7 +51,7 @@ fn render(report: &ImportReport, style: Style) -> String {
     let heading = format!("{address}: {kind} {id} in account {account}, region {region}");
     let mut lines = vec![style.paint(Look::Bold, clean(&heading))];
     lines.extend(report.marks.then(|| "it is given fleetctl's tags".to_owned()));
-    if report.fields.is_empty() {
+    if report.fields.is_empty() && report.impossible.is_empty() {
         lines.push("it is as the documents want it".to_owned());
     }
     let changes =

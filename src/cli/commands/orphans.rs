@@ -68,6 +68,9 @@ fn render(report: &OrphanReport, style: Style) -> String {
     parts.extend((!unread.is_empty()).then(|| unread.join("\n")));
     let looked = format!("{} and {} compared", plural(report.states, "state"), plural(report.places, "place"));
     parts.push(match report.orphans.len() {
+        0 if report.places == 0 => {
+            "Nothing was looked into: no state here records anything. Name documents, or --account and --region.".to_owned()
+        }
         0 => format!("No orphans: {looked}."),
         count => format!("{}: {looked}. Nothing was changed.", plural(count, "orphan")),
     });
@@ -113,6 +116,8 @@ mod tests {
         let none = render(&report, Style::new(false));
         assert_eq!(none, "No orphans: 2 states and 1 place compared.");
         assert_eq!(report.exit_code(), 0);
+        let nowhere = render(&OrphanReport { states: 1, ..OrphanReport::default() }, Style::new(false));
+        assert!(nowhere.starts_with("Nothing was looked into"), "{nowhere}");
         report.orphans = vec![orphan("vpc-2", Why::Duplicate), orphan("vpc-3", Why::Gone)];
         assert_eq!(report.exit_code(), 2);
         let text = render(&report, Style::new(false));

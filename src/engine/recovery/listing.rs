@@ -69,7 +69,7 @@ impl Listing {
 
 /// Lists. IAM is asked once an account and Argo CD once; clusters of these names are looked into even where they bear no
 /// marks themselves.
-pub(super) async fn list(spots: &[Spot], clusters: &[String]) -> Listing {
+pub(super) async fn list(spots: &[Spot], clusters: &BTreeSet<String>) -> Listing {
     let mut listing = Listing::default();
     let mut accounts = BTreeSet::new();
     let mut regions = BTreeSet::new();

@@ -2,6 +2,7 @@
 //! readers alone; takes no lock, writes nothing.
 
 use super::listing::{Listed, Spot, list};
+use super::rebuild::clusters_of;
 use crate::aws::error::CallError;
 use crate::aws::identity::Question;
 use crate::aws::reading::ReaderSessions;
@@ -131,7 +132,7 @@ impl Engine {
         let mut doors = Doors::new(self);
         let before = self.states(&mut report).await?;
         let spots = doors.spots(&before, works, more, &mut report).await?;
-        let listing = list(&spots, &[]).await;
+        let listing = list(&spots, &clusters(&before, works)).await;
         // What was made meanwhile is recorded by now; what was removed meanwhile was recorded then.
         let mut unused = OrphanReport::default();
         let after = self.states(&mut unused).await?;
@@ -169,8 +170,9 @@ impl Engine {
     async fn phantoms(&self, states: &[StateFile], doors: &mut Doors<'_>, report: &mut OrphanReport) {
         let mut looks = Vec::new();
         for (state, record) in states.iter().flat_map(|state| state.resources.iter().map(move |record| (state, record))) {
-            // One that is on its way out may be gone.
-            if record.phase == Phase::Deleting {
+            // One that is on its way out may be gone; what a call that is open has done to it, the next run finds out.
+            let is_under_way = state.open.iter().any(|begin| begin.identity == record.identity);
+            if record.phase == Phase::Deleting || is_under_way {
                 continue;
             }
             match (record.identity.is_secret(), &self.settings.argocd) {
@@ -208,6 +210,16 @@ impl Engine {
         let seen = look_until_sure(view, record, patience, Depth::Glance).await.map_err(|error| told(&error))?;
         Ok(seen.is_some())
     }
+}
+
+/// The clusters in which something of a state or of the documents lives: these need not bear marks themselves.
+fn clusters(states: &[StateFile], works: &[Work]) -> BTreeSet<String> {
+    let records = states.iter().flat_map(|state| &state.resources);
+    let recorded = records.filter_map(|record| match record.identity.kind.as_str() {
+        "Cluster" => Some(record.id.clone()),
+        _ => record.id.split_once('|').map(|(cluster, _)| cluster.to_owned()),
+    });
+    recorded.chain(works.iter().flat_map(clusters_of)).collect()
 }
 
 fn gone(state: &StateFile, record: &Record) -> Orphaned {
@@ -305,7 +317,10 @@ fn way_out(one: &Listed, why: Why, instance_known: bool, recorded_id: Option<&st
             let id = &one.marked.id;
             format!("fleetctl state rebuild FILE --keep {id} to keep it; if nobody needs it: {removal}")
         }
-        (Why::NotRecorded | Why::Gone, _) => format!("if nobody needs it: {removal}"),
+        (Why::NotRecorded, _) => {
+            format!("where the documents name its address, fleetctl apply takes it in; if nobody needs it: {removal}")
+        }
+        (Why::Gone, _) => removal,
     }
 }
 

@@ -7,6 +7,7 @@
 
 pub(super) mod records;
 
+use self::records::Beside;
 use super::listing::{Listed, Spot, list};
 use crate::aws::tags;
 use crate::engine::api::Engine;
@@ -23,10 +24,11 @@ use crate::graph::expansion::NodeIndex;
 use crate::graph::identity::Address;
 use crate::kinds::catalog::KindCatalog;
 use crate::kinds::compare::at;
-use crate::kinds::kind::{Observed, Owner, Readiness};
+use crate::kinds::kind::{Observed, Owner, Takeover};
 use crate::state::error::StateError;
 use crate::state::file::{Phase, Record, StateFile};
 use crate::state::session::{self, Session};
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -153,10 +155,14 @@ impl Rebuild {
             Some(_) => session::set_aside(store.as_ref(), &key, holder).await?,
             None => Vec::new(),
         };
-        let session = Session::rebuild(store.clone(), key, holder.clone(), &self.report.lineage).await?;
-        let journal = session.journal();
-        journal.definitions(self.work.definitions.clone()).await?;
-        futures::future::try_join_all(self.records.into_iter().map(|record| journal.put(record))).await?;
+        let clock = self.engine.clock.clock();
+        let session = Session::rebuild(store.clone(), key, holder.clone(), clock, &self.report.lineage).await?;
+        // In one write: half of it would be a state that nothing can be rebuilt over, and that does not know the rest.
+        let before = session.state();
+        // Its lineage was used: what bears it is to be looked for by its tags.
+        let last_entry = before.last_entry.max(1);
+        let definitions = Some(self.work.definitions);
+        session.replace(StateFile { definitions, last_entry, resources: self.records, ..before }).await?;
         session.close().await?;
         Ok(kept)
     }
@@ -167,14 +173,18 @@ impl Engine {
     pub async fn rebuild(&self, work: Work, choice: &Choice) -> Result<Rebuild, EngineError> {
         let set_aside = self.replaceable(&work, choice).await?;
         let site = Site::new(self, &work).await?;
-        let ours = of_instance(&site, &work).await?;
-        let lineage = lineage_of(&work, &ours, choice)?;
-        let ours: Vec<Listed> = ours.into_iter().filter(|one| one.marked.lineage == lineage).collect();
+        let all = self.listed(&site, &work).await?;
+        let lineage = lineage_of(&work, &all, choice)?;
+        let (ours, others): (Vec<Listed>, Vec<Listed>) = all.into_iter().partition(|one| one.marked.lineage == lineage);
         let kept = one_an_address(&ours, choice)?;
         let mut look = Look::start(self, &site, &work, &lineage, &kept).await?;
         look.until_nothing_more(self).await?;
-        let mut built = look.records();
-        built.left_documents(&site, &work, &lineage, &ours).await?;
+        let now = self.clock.now();
+        let mut built = look.records(now);
+        built.left_documents(&Beside { site: &site, work: &work, lineage: &lineage, now }, &ours).await?;
+        for Listed { marked, .. } in &others {
+            built.not_taken(marked, format!("it bears the lineage {}; fleetctl orphans says what can be done", marked.lineage));
+        }
         let report = RebuildReport {
             instance: work.graph.node(NodeIndex(0)).address.clone(),
             namespace: work.graph.instance.namespace.clone(),
@@ -188,14 +198,31 @@ impl Engine {
         Ok(Rebuild { engine: self.clone(), work, records, report })
     }
 
+    /// What bears the instance's marks. What was made a moment ago may not be shown yet: that there is nothing counts only
+    /// when the visibility window has passed.
+    async fn listed(&self, site: &Site, work: &Work) -> Result<Vec<Listed>, EngineError> {
+        let (started, window) = (Instant::now(), self.settings.visibility_window);
+        loop {
+            let listed = Box::pin(of_instance(site, work)).await?;
+            if !listed.is_empty() || started.elapsed() >= window {
+                return Ok(listed);
+            }
+            tokio::time::sleep(PAUSE.min(window)).await;
+        }
+    }
+
     /// Whether a state may be put where one is: nothing may be lost by it. The key of one that is put aside.
     async fn replaceable(&self, work: &Work, choice: &Choice) -> Result<Option<String>, EngineError> {
         let key = work.key();
         match session::read(self.store.as_ref(), &key).await {
             Ok(None) => Ok(None),
             Ok(Some(state)) if state.resources.is_empty() && state.open.is_empty() => Ok(None),
+            Ok(Some(state)) if state.resources.is_empty() => Err(EngineError::Recovery(format!(
+                "an earlier run has left calls of {key} open, and nothing is rebuilt over that: apply looks what came of them"
+            ))),
             Ok(Some(state)) => Err(EngineError::Recovery(format!(
-                "{} objects are recorded of {key} already, and nothing is rebuilt over that; plan shows whether it is right",
+                "{} objects are recorded of {key} already, and nothing is rebuilt over that; plan shows whether it is right, and \
+                 other instances are rebuilt by naming their documents alone",
                 state.resources.len()
             ))),
             Err(StateError::Damaged { key, .. }) if choice.replace.contains(&key) => Ok(Some(key)),
@@ -211,13 +238,9 @@ impl Engine {
 /// What bears an instance's marks, in every account and region in which the documents have something.
 pub(super) async fn of_instance(site: &Site, work: &Work) -> Result<Vec<Listed>, EngineError> {
     let mut spots: Vec<Spot> = Vec::new();
-    let mut clusters = BTreeSet::new();
     for (index, place) in work.places.iter().enumerate() {
         let Some(place) = place else { continue };
         let identity = &place.identity;
-        let desired = work.blank.node(NodeIndex(index)).desired.known_part();
-        let path = if identity.kind == "Cluster" { "spec.name" } else { "spec.clusterName" };
-        clusters.extend(at(&desired, path).as_str().map(str::to_owned));
         let is_there = |spot: &Spot| spot.account == identity.account && spot.region == identity.region;
         if !spots.iter().any(is_there) {
             let address = &work.graph.node(NodeIndex(index)).address;
@@ -227,8 +250,7 @@ pub(super) async fn of_instance(site: &Site, work: &Work) -> Result<Vec<Listed>,
             spots.push(Spot { account, region, role: place.role.clone(), readers });
         }
     }
-    let clusters: Vec<String> = clusters.into_iter().collect();
-    let mut listing = list(&spots, &clusters).await;
+    let mut listing = list(&spots, &clusters_of(work)).await;
     // Half of it would be a state that makes the other half again.
     if let Some(unread) = listing.unread.pop() {
         return Err(EngineError::of_read(unread.error));
@@ -236,6 +258,17 @@ pub(super) async fn of_instance(site: &Site, work: &Work) -> Result<Vec<Listed>,
     let instance = tags::value(&marked(&work.key()));
     listing.found.retain(|one| one.marked.instance == instance && !one.marked.lineage.is_empty());
     Ok(listing.found)
+}
+
+/// The names of the clusters that the documents name: something of ours may live in one that is not ours.
+pub(super) fn clusters_of(work: &Work) -> BTreeSet<String> {
+    let placed = work.places.iter().enumerate().filter_map(|(index, place)| Some((NodeIndex(index), place.as_ref()?)));
+    let named = placed.filter_map(|(index, place)| {
+        let desired = work.blank.node(index).desired.known_part();
+        let path = if place.identity.kind == "Cluster" { "spec.name" } else { "spec.clusterName" };
+        at(&desired, path).as_str().map(str::to_owned)
+    });
+    named.collect()
 }
 
 /// The lineage that an instance's objects bear.
@@ -313,7 +346,7 @@ impl<'a> Look<'a> {
         let mut wanted = site.wanted(work, Some(&state), lineage).await?;
         for one in &mut wanted {
             if let Some(id) = kept.get(&tags::value(one.item.subject.address.as_str())) {
-                one.record = Some(records::provisional(&one.item, id, Value::Null));
+                one.record = Some(records::provisional(&one.item, id, Value::Null, engine.clock.now()));
             }
         }
         let asked = wanted.iter().map(|one| (one.index, one.desired.clone())).collect();
@@ -328,7 +361,7 @@ impl<'a> Look<'a> {
     async fn until_nothing_more(&mut self, engine: &Engine) -> Result<(), EngineError> {
         let window = engine.settings.visibility_window;
         loop {
-            self.record_provisionally();
+            self.record_provisionally(engine.clock.now());
             let evaluation = self.evaluation();
             if self.look_again(&evaluation, false).await? {
                 continue;
@@ -375,13 +408,13 @@ impl<'a> Look<'a> {
     }
 
     /// What was seen and is ours counts as recorded while the rest is looked for, so that what others read of it is known.
-    fn record_provisionally(&mut self) {
+    fn record_provisionally(&mut self, now: DateTime<Utc>) {
         for one in &self.wanted {
             let Some(seen) = self.seen.get_mut(&one.index) else { continue };
             let Some(observed) = &seen.observed else { continue };
             if records::is_taken(one, observed) {
                 let phase = records::phase(observed);
-                seen.record = Some(Record { phase, ..records::provisional(&one.item, &observed.id, one.desired.clone()) });
+                seen.record = Some(Record { phase, ..records::provisional(&one.item, &observed.id, one.desired.clone(), now) });
             }
         }
     }
@@ -395,7 +428,7 @@ impl<'a> Look<'a> {
     }
 
     /// A record for everything that is ours.
-    fn records(self) -> records::Built {
+    fn records(self, now: DateTime<Utc>) -> records::Built {
         let evaluation = self.evaluation();
         let mut built = records::Built { missing: self.missing(&evaluation), ..records::Built::default() };
         for one in &self.wanted {
@@ -404,7 +437,7 @@ impl<'a> Look<'a> {
                 let (address, kind) = (one.item.subject.address.to_string(), one.item.kind_name().to_owned());
                 built.not_taken.push(NotTaken { address, kind, id: String::new(), reason: format!("not read: {reason}") });
             } else if let Some(observed) = &seen.observed {
-                built.take(one, observed, &evaluation.node(one.index).desired);
+                built.take(one, observed, &evaluation.node(one.index).desired, now);
             }
         }
         built
@@ -412,10 +445,13 @@ impl<'a> Look<'a> {
 }
 
 /// Why an object that the documents name is not recorded.
-fn why_not(observed: &Observed, owner: &Owner, address: &Address) -> String {
-    match (owner, &observed.readiness) {
+fn why_not(one: &Wanted, observed: &Observed, owner: &Owner) -> String {
+    match (owner, one.item.kind.takeover(observed)) {
         (Owner::Other(owner), _) => format!("it belongs to {owner}"),
-        (_, Readiness::Failed { message, .. }) => message.clone(),
-        _ => format!("it bears no marks, so it is nobody's; if it is yours: fleetctl import -f FILE {address} {}", observed.id),
+        (_, Takeover::Refused(Some(reason))) => reason,
+        _ => {
+            let (address, id) = (&one.item.subject.address, &observed.id);
+            format!("it bears no marks, so it is nobody's; if it is yours: fleetctl import -f FILE {address} {id}")
+        }
     }
 }

@@ -127,6 +127,11 @@ pub(super) fn vanished(simulation: &Simulation) -> Result<Faulty, String> {
     Ok(compare(simulation))
 }
 
+/// Whether nothing is there that bears marks, seen or not.
+pub(super) fn nothing_is_there(simulation: &Simulation) -> bool {
+    things(simulation).iter().all(|thing| thing.lineage.is_empty())
+}
+
 #[test]
 fn what_is_not_as_it_should_be_is_seen() {
     let mut simulation = Simulation::new(3, super::cluster("one", ""));

@@ -16,14 +16,14 @@ const NAME: &str = "workload-cluster1";
 const THREADS: usize = 2;
 
 /// How late things are seen.
-fn late() -> Faults {
+pub(super) fn late() -> Faults {
     Faults { lag: Duration::from_secs(8), propagation: Duration::from_secs(12), ..Faults::default() }
 }
 
 /// What is killed and done again.
-type Step = fn(&mut Simulation) -> Option<Result<Vec<RunReport>, EngineError>>;
+pub(super) type Step = fn(&mut Simulation) -> Option<Result<Vec<RunReport>, EngineError>>;
 /// What has to hold in the end.
-type Check = fn(&mut Simulation) -> Result<Faulty, String>;
+pub(super) type Check = fn(&mut Simulation) -> Result<Faulty, String>;
 
 /// One row of the table.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ fn row(
     Row { at, when, operation, address, calls, seconds, outcome }
 }
 
-fn said(report: &RunReport) -> String {
+pub(super) fn said(report: &RunReport) -> String {
     format!("{:?}: {:?} {:?}", report.end, report.failed, report.not_reached)
 }
 
@@ -117,7 +117,6 @@ fn table(title: &str, rows: &[Row]) -> (String, usize) {
 }
 
 /// Runs a matrix, prints its table, and fails if a row is faulty or missing.
-#[expect(clippy::print_stdout, reason = "the table is what people want to see of this test")]
 fn matrix(title: &str, from: &Simulation, step: Step, check: Check) {
     let mut whole = from.fork();
     whole.aws.misbehave(late());
@@ -127,6 +126,12 @@ fn matrix(title: &str, from: &Simulation, step: Step, check: Check) {
     let found = check(&mut whole);
     assert_eq!(found, Ok(Faulty::default()), "without a death");
     assert!(!photographs.is_empty());
+    made_good(title, photographs, step, check);
+}
+
+/// Goes on from each of these worlds, prints a table, and fails if a row is faulty.
+#[expect(clippy::print_stdout, reason = "the table is what people want to see of these tests")]
+pub(super) fn made_good(title: &str, photographs: Vec<Photograph>, step: Step, check: Check) {
     let rows = rows(photographs, step, check);
     let (text, faulty) = table(title, &rows);
     println!("{text}");

@@ -6,6 +6,7 @@
 
 mod check;
 mod matrix;
+mod recovery;
 mod scale;
 mod scenarios;
 

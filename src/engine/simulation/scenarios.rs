@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::time::Duration;
 
-const NAME: &str = "spoke1";
+pub(super) const NAME: &str = "spoke1";
 /// Scenarios in a usual run, and what else says how many: `1000`, or the seeds `600..700`.
 const USUALLY: u64 = 40;
 const HOW_MANY: &str = "FLEETCTL_SCENARIOS";
@@ -51,7 +51,8 @@ struct Scenario {
     story: String,
 }
 
-fn text(environment: &str, secrets: &str, pods: bool) -> String {
+/// A `Spoke`: one object of each kind.
+pub(super) fn text(environment: &str, secrets: &str, pods: bool) -> String {
     format!(
         "apiVersion: kro.run/v1alpha1\nkind: Spoke\nmetadata:\n  name: {NAME}\n  namespace: argocd\n  annotations: \
          {{services.k8s.aws/region: us-west-2}}\nspec:\n  name: {NAME}\n  accountId: \"{WORKLOAD}\"\n  managementAccountId: \

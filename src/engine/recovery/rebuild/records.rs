@@ -7,7 +7,7 @@ use crate::engine::planner::differences;
 use crate::engine::recovery::listing::Listed;
 use crate::engine::refresh::Wanted;
 use crate::engine::report::EngineError;
-use crate::engine::work::{Work, at, place_to_hold};
+use crate::engine::work::{Place, Work, at, place_to_hold};
 use crate::graph::catalog::Step;
 use crate::graph::expansion::NodeIndex;
 use crate::graph::identity::{Address, Identity};
@@ -15,12 +15,52 @@ use crate::graph::path;
 use crate::graph::tree::Tree;
 use crate::kinds::catalog::kinds;
 use crate::kinds::kind::{FieldChange, Kind, Observed, Owner, Readiness};
+use crate::kinds::marked::Marked;
 use crate::state::file::{Phase, Record};
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
 
 /// Where the kinds keep the time at which AWS made an object.
 const MADE_AT: [&str; 3] = ["createdAt", "createDate", "createTime"];
+
+/// Where what has left the documents belongs.
+#[derive(Debug)]
+pub(super) struct Beside<'a> {
+    pub(super) site: &'a Site,
+    pub(super) work: &'a Work,
+    pub(super) lineage: &'a str,
+    pub(super) now: DateTime<Utc>,
+}
+
+impl Beside<'_> {
+    /// The kind of an object of the instance, and an identity for it; `None` where its marks do not tell.
+    fn identity(&self, one: &Listed) -> Option<(&'static dyn Kind, Identity)> {
+        let marked = &one.marked;
+        let root = &self.work.graph.node(NodeIndex(0)).address;
+        marked.address.strip_prefix(root.as_str()).filter(|rest| rest.starts_with('/'))?;
+        let kind = kinds().find(|kind| kind.description().kind == marked.kind)?;
+        let mut identity = Identity {
+            api_version: kind.description().api_version.clone(),
+            kind: marked.kind.clone(),
+            namespace: self.work.key().namespace,
+            name: marked.id.clone(),
+            account: one.account.clone(),
+            region: one.region.clone(),
+        };
+        if identity.is_secret() {
+            let home = &self.home()?.identity;
+            (identity.account, identity.region) = (home.account.clone(), home.region.clone());
+        }
+        Some((kind, identity))
+    }
+
+    /// Argo CD is in no account: its registrations count to that of the registration in the documents, or of the cluster.
+    fn home(&self) -> Option<&Place> {
+        let places = || self.work.places.iter().flatten();
+        let of_kind = |kind: &'static str| places().find(move |place| place.identity.kind == kind);
+        of_kind("Secret").or_else(|| of_kind("Cluster")).or_else(|| places().next())
+    }
+}
 
 /// What becomes of what was seen.
 #[derive(Debug, Default)]
@@ -33,8 +73,7 @@ pub(super) struct Built {
 }
 
 /// A record of which nothing but the id is known.
-pub(in crate::engine::recovery) fn provisional(item: &Item, id: &str, applied: Value) -> Record {
-    let now = Utc::now();
+pub(in crate::engine::recovery) fn provisional(item: &Item, id: &str, applied: Value, now: DateTime<Utc>) -> Record {
     Record {
         identity: item.subject.identity.clone(),
         address: item.subject.address.clone(),
@@ -53,10 +92,8 @@ pub(in crate::engine::recovery) fn provisional(item: &Item, id: &str, applied: V
 
 /// Whether something that the documents name is recorded: it is ours, or AWS made it for us.
 pub(super) fn is_taken(one: &Wanted, observed: &Observed) -> bool {
-    // Registrations that stand in each other's way.
-    let conflict = one.item.subject.identity.is_secret() && matches!(observed.readiness, Readiness::Failed { .. });
     let owner = observed.owner(&one.item.subject.marks);
-    !conflict && (owner == Owner::Ours || owner == Owner::Nobody && one.item.kind.adoptable_without_marks(observed))
+    owner == Owner::Ours || owner == Owner::Nobody && one.item.kind.adoptable_without_marks(observed)
 }
 
 /// How far an object came, as far as AWS tells.
@@ -78,7 +115,12 @@ fn settled(phase: Phase, kind: &dyn Kind, desired: &Tree, changes: &[FieldChange
 
 /// A record of something that is there, and how it differs from what is wanted. Where it does, what is there counts as
 /// applied.
-pub(in crate::engine::recovery) fn record_of(item: &Item, observed: &Observed, desired: &Tree) -> (Record, Vec<FieldChange>) {
+pub(in crate::engine::recovery) fn record_of(
+    item: &Item,
+    observed: &Observed,
+    desired: &Tree,
+    now: DateTime<Utc>,
+) -> (Record, Vec<FieldChange>) {
     let Item { kind, subject, .. } = item;
     let mut applied = kind.recordable(&desired.known_part());
     let changes = differences(*kind, subject, desired, observed, Some(&applied));
@@ -90,15 +132,15 @@ pub(in crate::engine::recovery) fn record_of(item: &Item, observed: &Observed, d
     let record = Record {
         phase: settled(phase(observed), *kind, desired, &changes),
         status: observed.status.clone(),
-        created_at: made_at(&observed.status),
-        ..provisional(item, &observed.id, applied)
+        created_at: made_at(&observed.status).unwrap_or(now),
+        ..provisional(item, &observed.id, applied, now)
     };
     (record, changes)
 }
 
 impl Built {
     /// Records something that the documents name, or says why not.
-    pub(super) fn take(&mut self, one: &Wanted, observed: &Observed, desired: &Tree) {
+    pub(super) fn take(&mut self, one: &Wanted, observed: &Observed, desired: &Tree, now: DateTime<Utc>) {
         let Item { kind, subject, .. } = &one.item;
         let owner = observed.owner(&subject.marks);
         if !is_taken(one, observed) {
@@ -106,7 +148,7 @@ impl Built {
                 address: subject.address.to_string(),
                 kind: one.item.kind_name().to_owned(),
                 id: observed.id.clone(),
-                reason: why_not(observed, &owner, &subject.address),
+                reason: why_not(one, observed, &owner),
             });
             return;
         }
@@ -116,7 +158,7 @@ impl Built {
             _ if kind.is_found_by_marks() => How::Tags,
             _ => How::Name,
         };
-        let (record, changes) = record_of(&one.item, observed, desired);
+        let (record, changes) = record_of(&one.item, observed, desired, now);
         let record = Record { adopted, ..record };
         let differs = changes.into_iter().map(|change| change.path).collect();
         self.add(record, observed.clone(), how, differs);
@@ -138,78 +180,59 @@ impl Built {
 
     /// Records what bears the instance's marks and stands in its documents no more, as far as it can be told what it is:
     /// the next apply removes it.
-    pub(super) async fn left_documents(
-        &mut self,
-        site: &Site,
-        work: &Work,
-        lineage: &str,
-        ours: &[Listed],
-    ) -> Result<(), EngineError> {
+    pub(super) async fn left_documents(&mut self, place: &Beside<'_>, ours: &[Listed]) -> Result<(), EngineError> {
         let named: Vec<(String, String)> =
             self.records.iter().map(|(record, _)| key(&record.identity.kind, &record.id)).collect();
         let placed: Vec<String> =
             self.records.iter().map(|(record, _)| crate::aws::tags::value(record.address.as_str())).collect();
         let first_new = self.records.len();
         for one in ours.iter().filter(|one| !named.contains(&key(&one.marked.kind, &one.marked.id))) {
-            let reason = match self.left_one(site, work, lineage, one, &placed).await? {
-                Ok(()) => continue,
-                Err(reason) => reason,
-            };
-            let marked = &one.marked;
-            let (address, kind, id) = (marked.address.clone(), marked.kind.clone(), marked.id.clone());
-            if !self.not_taken.iter().any(|other| other.id == id && other.kind == kind) {
-                self.not_taken.push(NotTaken { address, kind, id, reason });
+            match self.left_one(place, one, &placed).await? {
+                Ok(()) => {}
+                Err(reason) => self.not_taken(&one.marked, reason),
             }
         }
         self.connect(first_new);
         Ok(())
     }
 
-    async fn left_one(
-        &mut self,
-        site: &Site,
-        work: &Work,
-        lineage: &str,
-        one: &Listed,
-        placed: &[String],
-    ) -> Result<Result<(), String>, EngineError> {
+    /// What is there and is not recorded. What was said of it before counts.
+    pub(super) fn not_taken(&mut self, marked: &Marked, reason: String) {
+        let (address, kind, id) = (marked.address.clone(), marked.kind.clone(), marked.id.clone());
+        if !self.not_taken.iter().any(|other| other.id == id && other.kind == kind) {
+            self.not_taken.push(NotTaken { address, kind, id, reason });
+        }
+    }
+
+    async fn left_one(&mut self, place: &Beside<'_>, one: &Listed, placed: &[String]) -> Result<Result<(), String>, EngineError> {
         let marked = &one.marked;
         if placed.contains(&marked.address) {
             return Ok(Err("another object bears its address and is recorded: remove it by hand".to_owned()));
         }
-        let of_kind = kinds().find(|kind| kind.description().kind == marked.kind).filter(|_| marked.kind != "Secret");
-        let root = &work.graph.node(NodeIndex(0)).address;
-        let within = marked.address.strip_prefix(root.as_str()).is_some_and(|rest| rest.starts_with('/'));
-        let Some(kind) = of_kind.filter(|_| within) else {
+        let Some((kind, identity)) = place.identity(one) else {
             return Ok(Err(
                 "it bears the instance's marks, but what it is to the instance cannot be told: look after it by hand".into(),
             ));
         };
-        let identity = Identity {
-            api_version: kind.description().api_version.clone(),
-            kind: marked.kind.clone(),
-            namespace: work.key().namespace,
-            name: marked.id.clone(),
-            account: one.account.clone(),
-            region: one.region.clone(),
-        };
+        let role = if identity.is_secret() { place.home().and_then(|home| home.role.as_ref()) } else { one.role.as_ref() };
         let address = Address(marked.address.clone());
-        let item = site.item(&identity, &address, one.role.as_ref(), Vec::new(), lineage).await?;
-        let record = provisional(&item, &marked.id, Value::Null);
+        let item = place.site.item(&identity, &address, role, Vec::new(), place.lineage).await?;
+        let record = provisional(&item, &marked.id, Value::Null, place.now);
         let observed = match kind.read(&item.cloud.readers, &item.subject, &record).await {
             Ok(Some(observed)) if observed.owner(&item.subject.marks) == Owner::Ours => observed,
             Ok(_) => return Ok(Err("it bears the instance's marks, but it could not be found by its id".to_owned())),
             Err(error) => return Ok(Err(format!("it bears the instance's marks, but it could not be read: {error}"))),
         };
-        let applied = json!({
-            "apiVersion": identity.api_version, "kind": identity.kind,
-            "metadata": {"name": identity.name, "namespace": identity.namespace}, "spec": observed.spec,
-        });
+        let mut applied = object(identity.is_secret(), &observed);
+        applied["apiVersion"] = json!(identity.api_version);
+        applied["kind"] = json!(identity.kind);
+        applied["metadata"]["name"] = json!(identity.name);
+        applied["metadata"]["namespace"] = json!(identity.namespace);
         let record = Record {
             phase: phase(&observed),
             applied: kind.recordable(&applied),
             status: observed.status.clone(),
-            created_at: made_at(&observed.status),
+            created_at: made_at(&observed.status).unwrap_or(place.now),
             ..record
         };
         self.add(record, observed, How::LeftDocuments, Vec::new());
@@ -280,8 +303,7 @@ fn put(object: &mut Value, path: &[String], value: Value) {
 }
 
 /// When AWS made an object, where it says so.
-fn made_at(status: &Value) -> DateTime<Utc> {
+fn made_at(status: &Value) -> Option<DateTime<Utc>> {
     let told = MADE_AT.iter().find_map(|name| status.get(name)?.as_str());
-    let told = told.and_then(|text| DateTime::parse_from_rfc3339(text).ok());
-    told.map_or_else(Utc::now, |told| told.with_timezone(&Utc))
+    Some(DateTime::parse_from_rfc3339(told?).ok()?.with_timezone(&Utc))
 }
