@@ -398,7 +398,8 @@ pub fn refusal(change: &FieldChange) -> String {
 fn fields_not_carried_out(description: &KindDescription, desired: &Tree) -> Vec<String> {
     leaves(desired)
         .into_iter()
-        .filter(|(path, leaf)| !matches!(path.as_str(), "apiVersion" | "kind") && !leaf.is_null())
+        // An empty spec sets nothing.
+        .filter(|(path, leaf)| !matches!(path.as_str(), "apiVersion" | "kind" | "spec") && !leaf.is_null())
         .filter(|(path, _)| !description.field(&path::any_item(path)).carried_out)
         .map(|(path, _)| path)
         .collect()

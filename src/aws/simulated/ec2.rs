@@ -28,6 +28,8 @@ pub(super) fn serve(holdings: &mut Holdings, here: Here<'_>, request: &Request) 
         "CreateTags" | "DeleteTags" => tag(holdings, here, request),
         "CreateVpc" => Ok(create_vpc(holdings, here, request)),
         "ModifyVpcAttribute" => modify_vpc(holdings, here, request),
+        "AssociateVpcCidrBlock" => associate_block(holdings, here, request),
+        "DisassociateVpcCidrBlock" => disassociate_block(holdings, here, request),
         "DeleteVpc" => delete_vpc(holdings, here, request),
         "CreateInternetGateway" => Ok(create_gateway(holdings, here, request)),
         "AttachInternetGateway" => attach(holdings, here, request),
@@ -69,8 +71,7 @@ fn not_found(kind: &str) -> &'static str {
 
 fn describe(holdings: &Holdings, here: Here<'_>, request: &Request, kind: &str, set: &str) -> Value {
     let filters = request.filters();
-    let shown = holdings.all(here, kind).filter(|object| object.is_shown(here.now));
-    let rendered = shown.map(|object| rendered(holdings, here, object));
+    let rendered = holdings.shown(here, kind).map(|object| rendered(holdings, here, object));
     let found: Vec<Value> = rendered.filter(|body| filters.iter().all(|(name, patterns)| passes(body, name, patterns))).collect();
     json!({set: found})
 }
@@ -235,6 +236,34 @@ fn modify_vpc(holdings: &mut Holdings, here: Here<'_>, request: &Request) -> Res
         }
     }
     Ok(json!({"return": true}))
+}
+
+fn associate_block(holdings: &mut Holdings, here: Here<'_>, request: &Request) -> Result<Value, Refusal> {
+    let (id, block) = (holdings.id("vpc-cidr-assoc"), request.field("CidrBlock"));
+    let vpc = needed(holdings, here, "vpc", request.field("VpcId"))?;
+    let blocks = vpc.body["cidrBlockAssociationSet"].as_array_mut().unwrap();
+    if blocks.iter().any(|one| one["cidrBlock"] == block) {
+        return refuse(400, "InvalidVpc.Range", format!("The CIDR '{block}' conflicts with one of the VPC's own."));
+    }
+    let new = json!({"associationId": id, "cidrBlock": block, "cidrBlockState": {"state": "associated"}});
+    blocks.push(new.clone());
+    Ok(json!({"vpcId": vpc.id, "cidrBlockAssociation": new}))
+}
+
+fn disassociate_block(holdings: &mut Holdings, here: Here<'_>, request: &Request) -> Result<Value, Refusal> {
+    let id = request.field("AssociationId");
+    for vpc in holdings.objects.iter_mut().filter(|one| one.kind == "vpc" && one.account == here.account) {
+        let blocks = vpc.body["cidrBlockAssociationSet"].as_array_mut().unwrap();
+        if let Some(index) = blocks.iter().position(|one| one["associationId"] == id) {
+            let gone = blocks.remove(index);
+            return Ok(json!({"vpcId": vpc.id, "cidrBlockAssociation": gone}));
+        }
+    }
+    refuse(
+        400,
+        "InvalidVpcCidrBlockAssociationIdError.NotFound",
+        format!("The vpc CIDR block association ID '{id}' does not exist"),
+    )
 }
 
 fn delete_vpc(holdings: &mut Holdings, here: Here<'_>, request: &Request) -> Result<Value, Refusal> {

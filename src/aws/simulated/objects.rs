@@ -31,6 +31,8 @@ pub(crate) struct Object {
     pub(crate) deleted: Option<DateTime<Utc>>,
     /// When it is gone.
     pub(crate) gone: Option<DateTime<Utc>>,
+    /// Until when it is still shown although it is gone.
+    pub(crate) lingers: Option<DateTime<Utc>>,
     /// AWS made it beside another one, or it was there before.
     pub(crate) implicit: bool,
 }
@@ -42,7 +44,7 @@ impl Object {
     }
 
     pub(super) fn is_shown(&self, now: DateTime<Utc>) -> bool {
-        self.is_there(now) && now >= self.shown
+        now >= self.shown && (self.is_there(now) || self.lingers.is_some_and(|until| now < until))
     }
 
     pub(super) fn is_usable(&self, now: DateTime<Utc>) -> bool {
@@ -89,6 +91,7 @@ pub(crate) struct Holdings {
     /// How late things are seen.
     pub(super) lag: Duration,
     pub(super) propagation: Duration,
+    pub(super) lingers: Duration,
 }
 
 /// Whose key it is.
@@ -118,6 +121,7 @@ impl Holdings {
             draws: Draws::new(seed),
             lag: Duration::ZERO,
             propagation: Duration::ZERO,
+            lingers: Duration::ZERO,
         }
     }
 
@@ -145,6 +149,7 @@ impl Holdings {
             ready: now,
             deleted: None,
             gone: None,
+            lingers: None,
             implicit: false,
         });
         let last = self.objects.len() - 1;
@@ -167,9 +172,19 @@ impl Holdings {
         self.objects.iter_mut().find(|object| is(object, here, kind, id))
     }
 
-    /// Takes something away, at once.
+    /// What is shown of a kind, which may be gone already.
+    pub(super) fn shown<'a>(&'a self, here: Here<'a>, kind: &'a str) -> impl Iterator<Item = &'a Object> {
+        let fits = move |object: &&Object| {
+            object.kind == kind && object.account == here.account && object.region == here.region && object.is_shown(here.now)
+        };
+        self.objects.iter().filter(fits)
+    }
+
+    /// Takes something away, at once; it may be shown for a while yet.
     pub(super) fn remove(&mut self, here: Here<'_>, kind: &str, id: &str) {
+        let lingers = here.now + delta(self.draws.lag(&format!("{kind} lingers"), self.lingers));
         if let Some(object) = self.get_mut(here, kind, id) {
+            object.lingers = Some(lingers);
             object.deleted = Some(here.now);
             object.gone = Some(here.now);
         }

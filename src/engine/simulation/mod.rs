@@ -5,6 +5,7 @@
 //! same store; time never goes back.
 
 mod check;
+mod lost;
 mod matrix;
 mod scale;
 mod scenarios;
@@ -53,6 +54,7 @@ static DEFINITIONS: LazyLock<Definitions> = LazyLock::new(|| {
         include_str!("../../../graphs/eks-cluster-basic.yaml"),
         include_str!("../../../graphs/vpc.yaml"),
         include_str!("spoke.yaml"),
+        include_str!("every.yaml"),
     ];
     let nodes: Vec<_> = texts.iter().flat_map(|text| yaml::parse(&SourceFile::new("graph.yaml", *text)).unwrap()).collect();
     let (definitions, problems) = Definitions::load(&nodes, &KindCatalog);
@@ -177,6 +179,7 @@ impl Simulation {
                 match aws.pass(arrival, serve, refused).await {
                     Passed::Answer(answer) => Some(answer),
                     Passed::Throttled => Some((429, "{\"message\": \"slow down\", \"code\": 8}".to_owned())),
+                    Passed::Failed => Some((500, "{\"message\": \"internal error\", \"code\": 13}".to_owned())),
                     Passed::Lost => None,
                 }
             })

@@ -104,7 +104,9 @@ impl Scenario {
             lost: some(draws.next("losses") < 0.4, 0.03),
             lag: Duration::from_secs(6),
             propagation: Duration::from_secs(8),
+            lingers: Duration::from_secs(6),
             kill,
+            lost_call: None,
         };
         // The machine's clock is not the cloud's, and is set now and then.
         let seconds = if draws.next("clock") < 0.3 { i64::try_from(draws.below("jump", 240)).unwrap() - 120 } else { 0 };
