@@ -27,6 +27,8 @@ pub(crate) struct Object {
     pub(crate) usable: DateTime<Utc>,
     /// From when on it is ready.
     pub(crate) ready: DateTime<Utc>,
+    /// Until when something goes on with it that EKS does one at a time.
+    pub(crate) busy: Option<DateTime<Utc>>,
     /// When its removal was asked for.
     pub(crate) deleted: Option<DateTime<Utc>>,
     /// When it is gone.
@@ -147,6 +149,7 @@ impl Holdings {
             shown: times.1,
             usable: times.2,
             ready: now,
+            busy: None,
             deleted: None,
             gone: None,
             lingers: None,

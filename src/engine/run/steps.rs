@@ -193,6 +193,10 @@ pub(super) async fn wait_ready(context: &Context, item: &Item, begun: Begun) -> 
         let state = match look(item.view(), &record, context.patience(), Depth::Watch).await {
             Err(error) if passes(&error) => format!("not answered ({})", error.code),
             Err(error) => return Err(error.into()),
+            Ok(Presence::NotVisibleYet(_)) if since.elapsed() >= context.window => {
+                // Whatever clock it was made by: it was made before this wait began.
+                return Err(fail(context, record, "it is gone").await);
+            }
             Ok(Presence::Absent) => return Err(fail(context, record, "it is gone").await),
             Ok(Presence::NotVisibleYet(_)) => "not visible yet".to_owned(),
             Ok(Presence::Present(observed)) => match observed.readiness.clone() {

@@ -5,6 +5,7 @@ use super::{HUB, Simulation, WORKLOAD, key_of};
 use crate::aws::operations_that_change;
 use crate::aws::simulated::faults::{Faults, Loss, LostCall, what_of};
 use crate::engine::report::{End, EngineError, RunReport};
+use crate::state::file::Record;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -83,13 +84,13 @@ fn row(from: &Simulation, command: Command, call: LostCall) -> Row {
     let states: Vec<_> = before.into_iter().chain(simulation.states()).collect();
     let records = || states.iter().flat_map(|state| &state.resources);
     let text = struck.clone().unwrap_or_default();
-    let says = |part: &str| {
-        !part.is_empty() && text.split([' ', '"', ',']).any(|word| word == part || word.ends_with(&format!("/{part}")))
+    // The longest name that it says is the one that it is about.
+    let said_of = |record: &Record| {
+        let parts = [record.address.as_str(), record.id.rsplit('|').next().unwrap_or_default()];
+        parts.iter().filter(|part| !part.is_empty() && text.contains(**part)).map(|part| part.len()).max()
     };
-    let address = records()
-        .find(|record| says(record.address.as_str()))
-        .or_else(|| records().find(|record| says(&record.id) || says(record.id.rsplit('|').next().unwrap_or_default())))
-        .map_or_else(|| "?".to_owned(), |record| record.address.to_string());
+    let about = records().filter_map(|record| Some((said_of(record)?, record))).max_by_key(|(length, _)| *length);
+    let address = about.map_or_else(|| "?".to_owned(), |(_, record)| record.address.to_string());
     let outcome = match ended {
         _ if struck.is_none() => Err("no such call was made".to_owned()),
         _ if !complaints.is_empty() => Err(complaints.join(", ")),
@@ -131,13 +132,14 @@ fn calls(from: &Simulation, command: Command) -> BTreeMap<String, usize> {
     calls
 }
 
-/// What is lost: of each operation and kind one call, in two ways of the five, so that all five come up; or all.
+/// What is lost: of each operation and kind one call, in two ways of the five, so that all five come up; or all. Tags are the
+/// same for all kinds: one way each.
 fn chosen(calls: &BTreeMap<String, usize>) -> Vec<LostCall> {
     let all = std::env::var_os(ALL).is_some();
     let mut chosen = Vec::new();
     for (index, (what, count)) in calls.iter().enumerate() {
         for (way, loss) in Loss::ALL.into_iter().enumerate() {
-            let is_chosen = [index % 5, (index + 2) % 5].contains(&way);
+            let is_chosen = index % 5 == way || (!what.contains(' ') && (index + 2) % 5 == way);
             let numbers = if all { 1..=*count } else { 1..=usize::from(is_chosen) };
             chosen.extend(numbers.map(|number| LostCall { what: what.clone(), number, loss }));
         }

@@ -7,8 +7,10 @@
 mod check;
 mod lost;
 mod matrix;
+mod neighbours;
 mod scale;
 mod scenarios;
+mod taken_back;
 
 use super::api::{AccountSettings, ArgoCd as Registering, Engine, EngineSettings};
 use super::apply::{Apply, Scope};
@@ -117,10 +119,16 @@ impl Simulation {
         aws.seed_role(WORKLOAD, "ack");
         aws.seed_role(WORKLOAD, "Admin");
         aws.seed_role(HUB, "hub-cluster-argocd-controller");
-        aws.seed_caller(HUB, &format!("arn:aws:iam::{HUB}:user/me"), None);
         let (argocd, store) = (Arc::default(), MemoryStore::new());
         let (default_tags, window) = (BTreeMap::new(), Duration::from_mins(1));
-        Self { aws, argocd, store, text, default_tags, parallelism: 10, window, skew: TimeDelta::zero() }
+        let simulation = Self { aws, argocd, store, text, default_tags, parallelism: 10, window, skew: TimeDelta::zero() };
+        simulation.renew_caller();
+        simulation
+    }
+
+    /// Whoever calls has credentials that do not end by themselves.
+    fn renew_caller(&self) {
+        self.aws.seed_caller(HUB, &format!("arn:aws:iam::{HUB}:user/me"), None);
     }
 
     /// Another simulation that goes on from here. Between processes only.

@@ -91,7 +91,7 @@ async fn attach(scene: Scene<'_>, id: &str, wanted: &str) -> Result<(), StepErro
 async fn detach(scene: Scene<'_>, id: &str, from: &str) -> Result<(), StepError> {
     let input = DetachInternetGatewayInputBuilder::default().internet_gateway_id(id).vpc_id(from);
     let make = |permit| scene.writer().detach_internet_gateway(permit, input.clone());
-    match scene.removal("DetachInternetGateway", id, make).await {
+    match scene.part_removal("DetachInternetGateway", id, make).await {
         Err(error) => Err(obstacles::named(scene.reader(), Around::PublicAddresses(from), error).await),
         done => done,
     }

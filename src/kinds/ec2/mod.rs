@@ -16,7 +16,7 @@ mod obstacles;
 
 use super::kind::{Cloud, FieldChange, Kind, Observed, Readers, Readiness, SecondCopy, StepError, Subject, Typical};
 use super::recorder::{Created, Recorder};
-use super::shared::{change, fault, removal, tag_changes, tags_as_list, without_nulls};
+use super::shared::{change, fault, part_removal, removal, tag_changes, tags_as_list, without_nulls};
 use super::tags;
 use crate::aws::ec2::{Reader, Writer};
 use crate::aws::error::CallError;
@@ -128,6 +128,15 @@ impl<'a> Scene<'a> {
         R: Future<Output = Result<T, CallError>>,
     {
         self.recorder.delete(removal(self.subject, operation, id).patience(DELETE_PATIENCE), make).await
+    }
+
+    /// Takes a part of the object away: a route, an attachment. Not there is as good.
+    async fn part_removal<T, F, R>(&self, operation: &'static str, id: &str, make: F) -> Result<(), StepError>
+    where
+        F: Fn(Permit) -> R,
+        R: Future<Output = Result<T, CallError>>,
+    {
+        self.recorder.delete(part_removal(self.subject, operation, id).patience(DELETE_PATIENCE), make).await
     }
 }
 

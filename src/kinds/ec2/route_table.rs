@@ -136,7 +136,7 @@ async fn change_route(scene: Scene<'_>, table: &str, change: &FieldChange) -> Re
         },
         (Some(there), None) => {
             let input = there.deletion().route_table_id(table);
-            scene.removal("DeleteRoute", table, |permit| scene.writer().delete_route(permit, input.clone())).await
+            scene.part_removal("DeleteRoute", table, |permit| scene.writer().delete_route(permit, input.clone())).await
         }
         (None, None) => Ok(()),
     }
@@ -161,7 +161,7 @@ async fn disassociate(scene: Scene<'_>, id: &str) -> Result<(), StepError> {
     for association in explicit.filter_map(RouteTableAssociation::route_table_association_id) {
         let input = DisassociateRouteTableInputBuilder::default().association_id(association);
         let make = |permit| scene.writer().disassociate_route_table(permit, input.clone());
-        scene.removal("DisassociateRouteTable", id, make).await?;
+        scene.part_removal("DisassociateRouteTable", id, make).await?;
     }
     Ok(())
 }

@@ -224,7 +224,7 @@ async fn route_by(scene: Scene<'_>, observed: &Observed, wanted: Option<&str>) -
         (Some(own), None) => {
             let input = DisassociateRouteTableInputBuilder::default().set_association_id(own.route_table_association_id);
             let make = |permit| scene.writer().disassociate_route_table(permit, input.clone());
-            scene.removal("DisassociateRouteTable", subnet, make).await
+            scene.part_removal("DisassociateRouteTable", subnet, make).await
         }
         (None, Some(wanted)) => match associate(scene, subnet, wanted).await {
             Err(StepError::Refused(refused)) if refused.class == ErrorClass::AlreadyExists => {

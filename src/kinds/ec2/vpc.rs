@@ -209,7 +209,7 @@ async fn change_blocks(scene: Scene<'_>, observed: &Observed, wanted: &[&str]) -
         let Some(association) = association_of(observed, block) else { continue };
         let input = DisassociateVpcCidrBlockInputBuilder::default().association_id(association);
         let make = |permit| writer.disassociate_vpc_cidr_block(permit, input.clone());
-        scene.removal("DisassociateVpcCidrBlock", &observed.id, make).await?;
+        scene.part_removal("DisassociateVpcCidrBlock", &observed.id, make).await?;
     }
     for block in wanted.iter().filter(|block| !there.contains(block)) {
         let input = AssociateVpcCidrBlockInputBuilder::default().vpc_id(&observed.id).cidr_block(*block);
