@@ -31,7 +31,7 @@ fn world(seed: u64, faults: Faults) -> Simulation {
 #[test]
 fn neighbours_do_not_interfere() {
     let texts = [spoke("spoke1", "spoke1", ""), spoke("spoke2", "spoke2", "")];
-    let mut simulation = world(1, Faults { throttled: 0.05, lost: 0.02, ..Faults::default() });
+    let mut simulation = world(2, Faults { throttled: 0.05, lost: 0.02, ..Faults::default() });
     let ended = both(&mut simulation, [&texts[0], &texts[1]]);
     assert!(ended.iter().all(is_done), "{ended:?}");
     simulation.text = texts.join("---\n");
