@@ -71,7 +71,9 @@ fn not_found(kind: &str) -> &'static str {
 
 fn describe(holdings: &Holdings, here: Here<'_>, request: &Request, kind: &str, set: &str) -> Value {
     let filters = request.filters();
-    let rendered = holdings.shown(here, kind).map(|object| rendered(holdings, here, object));
+    let by_tags = filters.iter().any(|(name, _)| name.starts_with("tag:"));
+    let is_shown = |object: &&Object| if by_tags { object.is_shown_by_tags(here.now) } else { object.is_shown(here.now) };
+    let rendered = holdings.ever(here, kind).filter(is_shown).map(|object| rendered(holdings, here, object));
     let found: Vec<Value> = rendered.filter(|body| filters.iter().all(|(name, patterns)| passes(body, name, patterns))).collect();
     json!({set: found})
 }
@@ -148,7 +150,7 @@ fn describe_tags(holdings: &Holdings, here: Here<'_>, request: &Request) -> Valu
         object.account == here.account
             && object.region == here.region
             && object.body["tagSet"].is_array()
-            && object.is_shown(here.now)
+            && object.is_shown_by_tags(here.now)
     };
     for object in holdings.objects.iter().filter(of_ec2) {
         for (key, value) in object.tags() {

@@ -23,7 +23,7 @@ pub(super) fn serve(holdings: &mut Holdings, here: Here<'_>, request: &Request) 
     let unknown = || refuse(404, "NoSuchEntity", format!("The role with name {name} cannot be found."));
     // Reads show a role a while after it was made, and so do calls that change it.
     if !request.changes() {
-        let shown = holdings.shown(here, "role").filter(|role| role.id == name).last();
+        let shown = holdings.ever(here, "role").filter(|role| role.id == name && role.is_shown(here.now)).last();
         return shown.map_or_else(unknown, |role| read(role, request));
     }
     let Some(role) = holdings.get_mut(here, "role", name).filter(|role| role.is_usable(here.now)) else {

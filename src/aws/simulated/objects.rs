@@ -35,6 +35,8 @@ pub(crate) struct Object {
     pub(crate) gone: Option<DateTime<Utc>>,
     /// Until when it is still shown although it is gone.
     pub(crate) lingers: Option<DateTime<Utc>>,
+    /// The same where it is asked for by its tags.
+    pub(crate) lingers_by_tags: Option<DateTime<Utc>>,
     /// AWS made it beside another one, or it was there before.
     pub(crate) implicit: bool,
 }
@@ -47,6 +49,10 @@ impl Object {
 
     pub(super) fn is_shown(&self, now: DateTime<Utc>) -> bool {
         now >= self.shown && (self.is_there(now) || self.lingers.is_some_and(|until| now < until))
+    }
+
+    pub(super) fn is_shown_by_tags(&self, now: DateTime<Utc>) -> bool {
+        now >= self.shown && (self.is_there(now) || self.lingers_by_tags.is_some_and(|until| now < until))
     }
 
     pub(super) fn is_usable(&self, now: DateTime<Utc>) -> bool {
@@ -153,6 +159,7 @@ impl Holdings {
             deleted: None,
             gone: None,
             lingers: None,
+            lingers_by_tags: None,
             implicit: false,
         });
         let last = self.objects.len() - 1;
@@ -175,19 +182,18 @@ impl Holdings {
         self.objects.iter_mut().find(|object| is(object, here, kind, id))
     }
 
-    /// What is shown of a kind, which may be gone already.
-    pub(super) fn shown<'a>(&'a self, here: Here<'a>, kind: &'a str) -> impl Iterator<Item = &'a Object> {
-        let fits = move |object: &&Object| {
-            object.kind == kind && object.account == here.account && object.region == here.region && object.is_shown(here.now)
-        };
+    /// Every object of a kind that there ever was.
+    pub(super) fn ever<'a>(&'a self, here: Here<'a>, kind: &'a str) -> impl Iterator<Item = &'a Object> {
+        let fits = move |object: &&Object| object.kind == kind && object.account == here.account && object.region == here.region;
         self.objects.iter().filter(fits)
     }
 
     /// Takes something away, at once; it may be shown for a while yet.
     pub(super) fn remove(&mut self, here: Here<'_>, kind: &str, id: &str) {
         let lingers = here.now + delta(self.draws.lag(&format!("{kind} lingers"), self.lingers));
+        let by_tags = here.now + delta(self.draws.lag(&format!("{kind} lingers by tags"), self.lingers));
         if let Some(object) = self.get_mut(here, kind, id) {
-            object.lingers = Some(lingers);
+            (object.lingers, object.lingers_by_tags) = (Some(lingers), Some(by_tags));
             object.deleted = Some(here.now);
             object.gone = Some(here.now);
         }

@@ -57,3 +57,17 @@ fn a_destroy_that_broke_off_is_taken_back_by_an_apply() {
     let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Asked for by its tags, EC2 shows something that it no longer knows by its id.
+#[test]
+fn what_is_gone_is_left_behind_by_nobody_and_adopted_by_nobody() {
+    for seed in 1..=3 {
+        let mut simulation = Simulation::new(seed, text("staging", "*", true));
+        simulation.aws.misbehave(Faults { lingers: Duration::from_secs(50), ..late() });
+        let reports = simulation.apply().unwrap().unwrap();
+        assert_eq!(reports[0].end, End::Done, "seed {seed}: {reports:?}");
+        let reports = simulation.destroy_all(&[key_of("Spoke", "spoke1")]).unwrap().unwrap();
+        assert_eq!(reports[0].end, End::Done, "seed {seed}: {:?}", reports[0].failed);
+        assert_eq!(apply(simulation), Ok(()), "seed {seed}");
+    }
+}

@@ -27,7 +27,7 @@ use crate::state::journal::Permit;
 use aws_sdk_ec2::operation::create_tags::builders::CreateTagsInputBuilder;
 use aws_sdk_ec2::operation::delete_tags::builders::DeleteTagsInputBuilder;
 use aws_sdk_ec2::types::{AttributeBooleanValue, ResourceType, Tag, TagSpecification};
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, try_join_all};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Duration;
@@ -254,6 +254,15 @@ fn observed(id: &str, mut spec: Value, status: Value, tags: Tags, readiness: Rea
 /// What a create call gave, for the record.
 fn created(observed: Observed) -> Created {
     Created { id: observed.id, status: observed.status }
+}
+
+/// Those of the objects found by our marks that EC2 knows by their ids: asked for by tags, it shows for a while what is gone.
+async fn there<T, F>(found: Vec<T>, id: fn(&T) -> Option<&str>, look: impl Fn(String) -> F) -> Result<Vec<T>, CallError>
+where
+    F: Future<Output = Result<Option<T>, CallError>>,
+{
+    let ids: Vec<String> = found.iter().filter_map(id).map(str::to_owned).collect();
+    Ok(try_join_all(ids.into_iter().map(look)).await?.into_iter().flatten().collect())
 }
 
 /// The one object that was found by our marks. Several: nobody can tell which one is meant.

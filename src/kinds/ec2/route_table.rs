@@ -3,7 +3,7 @@
 mod route;
 
 use self::route::{Route, manageable};
-use super::{Object, Read, Scene, SpecTag, created, observed, only, reference, tag_specification};
+use super::{Object, Read, Scene, SpecTag, created, observed, only, reference, tag_specification, there};
 use crate::aws::ec2::Reader;
 use crate::aws::error::ErrorClass;
 use crate::aws::tags::{Tags, of_ec2};
@@ -207,6 +207,7 @@ impl Object for RouteTable {
 
     async fn find(reader: &Reader, subject: &Subject) -> Read {
         let found = reader.route_tables_tagged(&subject.marks.lineage, &subject.marks.address).await?;
+        let found = there(found, Ec2RouteTable::route_table_id, |id| async move { reader.route_table(&id).await }).await?;
         let table = only("RouteTable", found, Ec2RouteTable::route_table_id)?;
         Ok(table.map(|table| observe(subject, &table, of_ec2(table.tags()))))
     }
