@@ -75,6 +75,8 @@ pub(crate) enum Passed<T> {
     /// Something went wrong within the service.
     Failed,
     Lost,
+    /// No answer comes.
+    Silence,
 }
 
 /// The simulation. Clones are the same one.
@@ -177,7 +179,11 @@ impl Inner {
         }
         self.struck = Some(arrival.text.to_owned());
         self.note(arrival, Fate::Struck);
-        Some(if lost.loss.is_answered() { Passed::Failed } else { Passed::Lost })
+        Some(match lost.loss {
+            Loss::Failed | Loss::NotServed => Passed::Failed,
+            Loss::NoAnswer => Passed::Silence,
+            Loss::Broken | Loss::BrokenEachTime | Loss::NeverArrived => Passed::Lost,
+        })
     }
 
     fn show<'a>(&mut self, sight: impl FnOnce(&Self) -> Sight<'a>) {
@@ -472,6 +478,7 @@ impl HttpConnector for Aws {
                 Passed::Answer(answer) => Ok(request.answer(answer)),
                 Passed::Throttled => Ok(request.answer(throttled(&request.service))),
                 Passed::Failed => Ok(request.answer(failed(&request.service))),
+                Passed::Silence => std::future::pending().await,
                 Passed::Lost => Err(ConnectorError::io("connection reset by peer".into())),
             }
         })

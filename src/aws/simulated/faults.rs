@@ -42,6 +42,8 @@ pub(crate) enum Loss {
     Failed,
     /// As [`Loss::Broken`], and so is every further call of this process that says the very same.
     BrokenEachTime,
+    /// It took effect, and no answer ever came: whoever waits for it gives up.
+    NoAnswer,
     /// It had no effect, and the service answered that something went wrong.
     NotServed,
     /// It never arrived.
@@ -49,14 +51,11 @@ pub(crate) enum Loss {
 }
 
 impl Loss {
-    pub(crate) const ALL: [Self; 5] = [Self::Broken, Self::Failed, Self::BrokenEachTime, Self::NotServed, Self::NeverArrived];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Broken, Self::Failed, Self::BrokenEachTime, Self::NoAnswer, Self::NotServed, Self::NeverArrived];
 
     pub(super) fn takes_effect(self) -> bool {
-        matches!(self, Self::Broken | Self::Failed | Self::BrokenEachTime)
-    }
-
-    pub(super) fn is_answered(self) -> bool {
-        matches!(self, Self::Failed | Self::NotServed)
+        matches!(self, Self::Broken | Self::Failed | Self::BrokenEachTime | Self::NoAnswer)
     }
 }
 

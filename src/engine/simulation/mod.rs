@@ -188,7 +188,8 @@ impl Simulation {
                     Passed::Answer(answer) => Some(answer),
                     Passed::Throttled => Some((429, "{\"message\": \"slow down\", \"code\": 8}".to_owned())),
                     Passed::Failed => Some((500, "{\"message\": \"internal error\", \"code\": 13}".to_owned())),
-                    Passed::Lost => None,
+                    // Its client's own limit is one of real time.
+                    Passed::Lost | Passed::Silence => None,
                 }
             })
         })
