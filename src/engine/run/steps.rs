@@ -5,7 +5,7 @@ use crate::engine::context::{Context, Item, Trouble, Usually};
 use crate::engine::events::{Event, StepName};
 use crate::engine::look::{Depth, Presence, look, look_until_sure, passes};
 use crate::engine::pace::Pace;
-use crate::engine::planner::refusal;
+use crate::engine::planner::{SERVER, refusal};
 use crate::engine::resolve::resolve_open;
 use crate::kinds::kind::{Changeability, Observed, Owner, Readiness, StepError, why_failed};
 use crate::state::file::{Phase, Record, Wait};
@@ -74,9 +74,18 @@ pub(super) async fn configure(
     observed: Observed,
     fresh: bool,
 ) -> Result<Configured, Trouble> {
+    let is_registration = item.subject.identity.is_secret();
+    // Its cluster may have come up only in this run, and have another server than the one that is registered.
+    let observed = if is_registration && !fresh { read_again(context, item, &record).await? } else { observed };
     let changes = item.kind.compare(&item.subject, desired, &observed, Some(&record.applied));
     let refused = changes.iter().find(|change| change.changeability != Changeability::InPlace);
     if let (Some(change), false) = (refused, fresh) {
+        if is_registration && change.path == SERVER {
+            let id = &record.id;
+            return Err(Trouble::Failed(format!(
+                "{id} is no more: its cluster was made anew; apply again replaces the registration"
+            )));
+        }
         // An input became known only now and asks for what the plan did not show.
         return Err(Trouble::Failed(refusal(change)));
     }

@@ -386,3 +386,9 @@ fn scenario_0() {
 fn scenario_641() {
     replay(641);
 }
+
+/// A cluster is made anew by a run that fails before its registration is replaced.
+#[test]
+fn scenario_1545() {
+    replay(1545);
+}
