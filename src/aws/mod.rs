@@ -32,3 +32,9 @@ pub mod state_bucket;
 pub mod sts;
 pub mod tags;
 pub mod token;
+
+/// Service and name of each operation that changes something.
+#[cfg(test)]
+pub(crate) fn operations_that_change() -> impl Iterator<Item = (&'static str, &'static str)> {
+    [ec2::Writer::OPERATIONS, eks::Writer::OPERATIONS, iam::Writer::OPERATIONS].into_iter().flatten().copied()
+}

@@ -24,6 +24,10 @@ macro_rules! reads {
 macro_rules! writes {
     ($service:literal, $sdk:ident, $($method:ident($input:ident) -> $output:ident, $operation:literal);+ $(;)?) => {
         impl Writer {
+            /// Everything that it can change.
+            #[cfg(test)]
+            pub(crate) const OPERATIONS: &[(&str, &str)] = &[$(($service, $operation)),+];
+
             $(
                 #[doc = concat!("AWS `", $service, ":", $operation, "`: one attempt, errors translated.")]
                 pub async fn $method(

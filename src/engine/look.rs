@@ -1,13 +1,14 @@
 //! Looking something up has three answers: present, absent, not visible yet.
 //!
-//! EC2 and IAM are eventually consistent: an object that was just made may be answered with NotFound. Absence counts only
-//! when the visibility window after the create call has passed.
+//! EC2 and IAM are eventually consistent: an object that was just made may be answered with NotFound, and one that is gone
+//! may be shown for a while as it was. Absence counts only when the visibility window after the create call has passed;
+//! that something is still there although its removal was begun counts only when the window after that has passed.
 
 use super::clock::WallClock;
 use super::events::{Event, Events};
 use super::stop::Stop;
 use crate::aws::error::{CallError, ErrorClass};
-use crate::kinds::kind::{Kind, Observed, Readers, Subject};
+use crate::kinds::kind::{Kind, Observed, Readers, Readiness, Subject};
 use crate::state::file::{Phase, Record};
 use chrono::{DateTime, TimeDelta, Utc};
 use std::time::Duration;
@@ -104,17 +105,35 @@ pub(super) struct Patience<'a> {
 }
 
 impl Patience<'_> {
-    /// What it means that a recorded object is absent, by the clock of this process, which has looked for it since `began`.
-    /// The clock by which it was made may have been another one.
-    fn unless_clocks_differ(&self, record: &Record, began: Instant) -> Presence {
+    /// How much of the window is left to whoever has looked since `began`: time that no clock of another process, nor one
+    /// that is set, can shorten or lengthen.
+    fn left(&self, began: Instant) -> Option<Duration> {
+        self.window.checked_sub(began.elapsed()).filter(|left| !left.is_zero())
+    }
+
+    /// What it means that a recorded object is not shown, if it was looked for since `began`: the clock by which it was made
+    /// may have been another one, ahead or behind.
+    fn unless_clocks_differ(&self, record: &Record, began: Instant, presence: Presence) -> Presence {
         // What is being deleted was seen before.
         let is_old = record.phase == Phase::Deleting || self.clock.now() - record.created_at >= CLOCKS_DIFFER;
-        let left = self.window.checked_sub(began.elapsed()).filter(|left| !left.is_zero() && !is_old);
-        left.map_or(Presence::Absent, Presence::NotVisibleYet)
+        match (presence, self.left(began)) {
+            (Presence::NotVisibleYet(_), None) => Presence::Absent,
+            (Presence::NotVisibleYet(by_the_clock), Some(left)) => Presence::NotVisibleYet(by_the_clock.min(left)),
+            (Presence::Absent, Some(left)) if !is_old => Presence::NotVisibleYet(left),
+            (presence, _) => presence,
+        }
+    }
+
+    /// How long an object has still to be looked at before it counts that it is there: its removal was begun, and what is
+    /// gone is shown for a while. Whoever removes it need not know.
+    fn may_be_gone(&self, record: &Record, observed: &Observed, depth: Depth, began: Instant) -> Option<Duration> {
+        let was_begun = record.phase == Phase::Deleting && observed.readiness != Readiness::Deleting;
+        let is_old = self.clock.now() - record.since >= CLOCKS_DIFFER;
+        self.left(began).filter(|_| was_begun && !is_old && depth == Depth::Whole && !self.stop.requested())
     }
 }
 
-/// Reads a recorded object until it is there or its absence counts. `None` when it is absent, or when the wish to stop
+/// Reads a recorded object until its presence or its absence counts. `None` when it is absent, or when the wish to stop
 /// came first.
 pub(super) async fn look_until_sure(
     view: View<'_>,
@@ -125,26 +144,25 @@ pub(super) async fn look_until_sure(
     let View { subject, .. } = view;
     let (mut said, began) = (false, Instant::now());
     loop {
-        let presence = match look(view, record, patience, depth).await? {
-            Presence::Absent => patience.unless_clocks_differ(record, began),
-            presence => presence,
-        };
-        match presence {
-            Presence::Present(observed) => return Ok(Some(*observed)),
+        let presence = look(view, record, patience, depth).await?;
+        let (state, left) = match patience.unless_clocks_differ(record, began, presence) {
+            Presence::Present(observed) => match patience.may_be_gone(record, &observed, depth, began) {
+                Some(left) => ("still shown", left),
+                None => return Ok(Some(*observed)),
+            },
             Presence::Absent => return Ok(None),
             Presence::NotVisibleYet(_) if patience.stop.requested() => return Ok(None),
-            Presence::NotVisibleYet(left) => {
-                if !std::mem::replace(&mut said, true) {
-                    patience.events.say(Event::Waiting {
-                        address: subject.address.clone(),
-                        kind: subject.identity.kind.clone(),
-                        state: "not visible yet".to_owned(),
-                        seconds: 0.0,
-                        usually_seconds: left.as_secs_f64(),
-                    });
-                }
-                tokio::time::sleep(left.min(PAUSE)).await;
-            }
+            Presence::NotVisibleYet(left) => ("not visible yet", left),
+        };
+        if !std::mem::replace(&mut said, true) {
+            patience.events.say(Event::Waiting {
+                address: subject.address.clone(),
+                kind: subject.identity.kind.clone(),
+                state: state.to_owned(),
+                seconds: 0.0,
+                usually_seconds: left.as_secs_f64(),
+            });
         }
+        tokio::time::sleep(left.min(PAUSE)).await;
     }
 }

@@ -30,6 +30,9 @@ use std::collections::BTreeMap;
 /// Kinds whose removal or replacement has to be confirmed by name.
 pub(super) const PRECIOUS: [&str; 3] = ["Cluster", "VPC", "Role"];
 
+/// Where a registration says which cluster it is for.
+pub(super) const SERVER: &str = "stringData.server";
+
 /// What to do about an object of another state.
 const WAY_OUT: &str = "use the state folder that made it (--state), or another name; if that state is lost, `fleetctl state rebuild` \
                        makes it anew from what is there";
@@ -310,6 +313,9 @@ impl Decision<'_> {
         let unknown = unknown_leaves(self.desired);
         let changes = differences(self.kind, &self.seen.subject, self.desired, observed, applied);
         if let Some(change) = changes.iter().find(|change| change.changeability != Changeability::InPlace) {
+            if self.follows_its_cluster(change, applied) {
+                return self.with_fields(Action::Replace, Some("its cluster was made anew".to_owned()), &changes, &[]);
+            }
             let reason = refusal(change);
             return self.with_fields(Action::Refused, Some(reason), &changes, &[]);
         }
@@ -327,6 +333,15 @@ impl Decision<'_> {
             }
             None => self.change(Action::None, None),
         }
+    }
+
+    /// Whether a registration stands for a cluster that is no more: the documents want the same cluster as before, and that
+    /// has another server.
+    fn follows_its_cluster(&self, change: &FieldChange, applied: Option<&Value>) -> bool {
+        let desired = self.desired.known_part();
+        let wanted = desired.pointer("/stringData/server").filter(|server| server.is_string());
+        let is_same = wanted.is_some() && wanted == applied.and_then(|applied| applied.pointer("/stringData/server"));
+        is_same && self.place.identity.is_secret() && change.path == SERVER
     }
 
     fn with_fields(
@@ -398,7 +413,8 @@ pub fn refusal(change: &FieldChange) -> String {
 fn fields_not_carried_out(description: &KindDescription, desired: &Tree) -> Vec<String> {
     leaves(desired)
         .into_iter()
-        .filter(|(path, leaf)| !matches!(path.as_str(), "apiVersion" | "kind") && !leaf.is_null())
+        // An empty spec sets nothing.
+        .filter(|(path, leaf)| !matches!(path.as_str(), "apiVersion" | "kind" | "spec") && !leaf.is_null())
         .filter(|(path, _)| !description.field(&path::any_item(path)).carried_out)
         .map(|(path, _)| path)
         .collect()

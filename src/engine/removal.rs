@@ -269,11 +269,20 @@ pub(super) async fn delete(context: &Context, item: &Item, record: &Record) -> R
             Err(StepError::Unclear(error)) => {
                 lost = Some(error);
                 resolve_open(context, item).await?;
+                if is_going(item, record).await {
+                    return Ok(());
+                }
             }
             Err(error) => return Err(trouble(error)),
         }
     }
     Err(lost_each_time("it is not known whether it is gone", lost))
+}
+
+/// Whether an object that was seen before is gone or going by now. What is not answered is no.
+async fn is_going(item: &Item, record: &Record) -> bool {
+    let seen = item.kind.glance(&item.cloud.readers, &item.subject, record).await;
+    seen.is_ok_and(|seen| seen.is_none_or(|observed| observed.readiness == Readiness::Deleting))
 }
 
 /// Waits until the object is gone, and says how long that took. `had_failed`: it was in a failed state before, so that says nothing about the removal.

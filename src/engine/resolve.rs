@@ -1,17 +1,18 @@
 //! Resolving begin entries that have no end: calls whose reply was lost, in this run or in one that was killed.
 //!
-//! A create is looked for, by tags or by name, until it shows or until its absence counts. A change or a delete may be
-//! repeated, so its entry is closed and the object is compared (or read) again.
+//! A create is looked for, by tags or by name, until it shows or until its absence counts. A change may be repeated, so its
+//! entry is closed and the object is compared (or read) again. So may a delete; the record says from then on that the
+//! object is going: AWS may show for a while what is gone.
 
 use super::context::{Context, Item, Trouble};
 use super::events::Event;
-use super::look::time_left;
 use crate::kinds::kind::{Observed, Owner, Readiness};
 use crate::state::file::{Begin, Phase, Record, Verb};
 use crate::state::journal::Outcome;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// Pause between looks.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -24,7 +25,8 @@ pub(super) async fn resolve(context: &Context, item: &Item, begin: &Begin) -> Re
     };
     let outcome = if found.is_some() { Outcome::FoundDone } else { Outcome::FoundUndone };
     let record = found.as_ref().map(|observed| record_of(begin, observed, context.wall.now()));
-    context.journal.end(begin.entry, outcome, record.clone()).await?;
+    let going = if begin.verb == Verb::Delete { going(context, begin) } else { None };
+    context.journal.end(begin.entry, outcome, record.clone().or(going)).await?;
     context.events.say(Event::Resolved {
         address: begin.address.clone(),
         operation: begin.operation.clone(),
@@ -44,19 +46,27 @@ pub(super) async fn resolve_open(context: &Context, item: &Item) -> Result<Optio
     Ok(made)
 }
 
+/// The record of an object whose delete call was begun.
+fn going(context: &Context, begin: &Begin) -> Option<Record> {
+    let record = context.journal.view(|state| state.record(&begin.identity).cloned())?;
+    let is_it = begin.id.as_ref() == Some(&record.id) && record.phase != Phase::Deleting;
+    is_it.then_some(Record { phase: Phase::Deleting, since: begin.at, wait: None, ..record })
+}
+
 async fn find(context: &Context, item: &Item, begin: &Begin) -> Result<Option<Observed>, Trouble> {
     let desired = begin.applied.clone().unwrap_or(Value::Null);
     let mut said = false;
     // The call may have been made long after its begin entry: it waited for the rate limit, or for a slow network. It was
     // certainly made before now, since whoever made it has given up or is dead.
-    let since = context.wall.now();
+    let since = Instant::now();
     loop {
-        let asked = context.wall.now();
+        // An answer may be slow: what it says was true when it was asked for.
+        let left = context.window.checked_sub(since.elapsed()).filter(|left| !left.is_zero());
         let observed = item.kind.find(&item.cloud.readers, &item.subject, &desired).await?;
         if let Some(observed) = observed.filter(|observed| is_what_we_made(item, observed)) {
             return Ok(Some(observed));
         }
-        let Some(left) = time_left(since, context.window, asked) else { return Ok(None) };
+        let Some(left) = left else { return Ok(None) };
         if context.stop.requested() {
             return Err(Trouble::Stopped);
         }

@@ -1,6 +1,7 @@
 //! Everything in an account and region that bears fleetctl's marks, whoever has made it: for whoever has no state to tell,
 //! and for whoever compares states with what is there. Readers alone.
 
+use super::ec2::copies::is_gone;
 use super::eks;
 use super::shared::present;
 use crate::aws::cloud::Readers;
@@ -9,7 +10,6 @@ use crate::aws::pages::pages;
 use crate::aws::tags::{
     ADDRESS, ADDRESS_ANNOTATION, INSTANCE, INSTANCE_ANNOTATION, LINEAGE, LINEAGE_ANNOTATION, Tags, of_eks, of_iam,
 };
-use aws_sdk_ec2::types::{NatGateway, NatGatewayState};
 use aws_sdk_eks::operation::describe_access_entry::builders::DescribeAccessEntryInputBuilder;
 use aws_sdk_eks::operation::describe_addon::builders::DescribeAddonInputBuilder;
 use aws_sdk_eks::operation::describe_pod_identity_association::builders::DescribePodIdentityAssociationInputBuilder;
@@ -74,30 +74,12 @@ pub async fn of_ec2(readers: &Readers) -> Result<Vec<Marked>, CallError> {
     let objects = readers.ec2.marked_objects().await?;
     let marked = stream::iter(&objects).map(|(id, (kind, tags))| async move {
         let name = EC2_IDS.iter().find(|(beginning, _)| id.starts_with(beginning)).map_or(kind.as_str(), |(_, name)| name);
-        let lingers = is_gone(readers, name, id).await?;
+        let lingers = is_gone(&readers.ec2, name, id).await?;
         Ok::<_, CallError>(Marked::of(name, id, tags).filter(|_| !lingers))
     });
     // At one time, so that those of a kind share a call.
     let marked: Vec<Option<Marked>> = marked.buffered(objects.len().max(1)).try_collect().await?;
     Ok(marked.into_iter().flatten().collect())
-}
-
-async fn is_gone(readers: &Readers, kind: &str, id: &str) -> Result<bool, CallError> {
-    let ec2 = &readers.ec2;
-    Ok(match kind {
-        "VPC" => ec2.vpc(id).await?.is_none(),
-        "Subnet" => ec2.subnet(id).await?.is_none(),
-        "InternetGateway" => ec2.internet_gateway(id).await?.is_none(),
-        "ElasticIPAddress" => ec2.address(id).await?.is_none(),
-        "RouteTable" => ec2.route_table(id).await?.is_none(),
-        "NATGateway" => {
-            let is_over =
-                |gateway: &NatGateway| matches!(gateway.state, Some(NatGatewayState::Deleted | NatGatewayState::Deleting));
-            ec2.nat_gateway(id).await?.is_none_or(|gateway| is_over(&gateway))
-        }
-        // Of no kind that is known here: its tags are all that is known.
-        _ => false,
-    })
 }
 
 /// The roles of an account that bear marks.

@@ -1,7 +1,7 @@
 //! A simulated AWS of several accounts. It outlives the processes that call it: each runs in a runtime of its own, and may
 //! die at any call.
 
-use super::faults::{Draws, Faults, When};
+use super::faults::{Draws, Faults, Loss, When, what_of};
 use super::objects::{Here, Holdings, Key, delta};
 use super::wire::{Refusal, Request, moment, refuse};
 use super::{ec2, eks, iam};
@@ -15,6 +15,7 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_types::sdk_config::TimeSource;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
@@ -41,8 +42,19 @@ pub(crate) enum Fate {
     Throttled,
     /// Carried out, without an answer.
     Lost,
+    /// Lost on purpose: see [`super::faults::LostCall`].
+    Struck,
     /// The process died before it was sent, or after it was carried out.
     Killed(When),
+}
+
+/// What a call has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// It was not looked at yet.
+    None,
+    Done,
+    Refused,
 }
 
 /// A call, to whichever service.
@@ -60,7 +72,11 @@ pub(crate) struct Arrival<'a> {
 pub(crate) enum Passed<T> {
     Answer(T),
     Throttled,
+    /// Something went wrong within the service.
+    Failed,
     Lost,
+    /// No answer comes.
+    Silence,
 }
 
 /// The simulation. Clones are the same one.
@@ -83,6 +99,13 @@ struct Inner {
     witness: Option<Witness>,
     /// At which call the sessions of all roles end.
     expire: Option<usize>,
+    /// The same of the caller's own credentials.
+    expire_caller: Option<usize>,
+    /// Calls of this process by what they are: that arrived, and that were carried out.
+    arrived: BTreeMap<String, usize>,
+    carried_out: BTreeMap<String, usize>,
+    /// What the call that was lost on purpose said.
+    struck: Option<String>,
     under_way: usize,
     peak: usize,
 }
@@ -131,6 +154,10 @@ impl Inner {
             last_rites: None,
             witness: None,
             expire: None,
+            expire_caller: None,
+            arrived: BTreeMap::new(),
+            carried_out: BTreeMap::new(),
+            struck: None,
             under_way: 0,
             peak: 0,
         })))
@@ -138,6 +165,25 @@ impl Inner {
 
     fn is_killed(&self, when: When) -> bool {
         self.faults.kill.is_some_and(|kill| kill.at == self.changes && kill.when == when)
+    }
+
+    /// The end of a call that is to be lost now, before or after it took effect.
+    fn strike<T>(&mut self, arrival: &Arrival<'_>, what: &str, effect: Effect) -> Option<Passed<T>> {
+        let lost = self.faults.lost_call.clone()?;
+        let counted = if effect == Effect::None { &self.arrived } else { &self.carried_out };
+        let is_it = lost.what == what && lost.loss.takes_effect() == (effect != Effect::None);
+        let is_first = is_it && effect != Effect::Refused && self.struck.is_none() && counted.get(what) == Some(&lost.number);
+        let is_again = is_it && lost.loss == Loss::BrokenEachTime && self.struck.as_deref() == Some(arrival.text);
+        if !is_first && !is_again {
+            return None;
+        }
+        self.struck = Some(arrival.text.to_owned());
+        self.note(arrival, Fate::Struck);
+        Some(match lost.loss {
+            Loss::Failed | Loss::NotServed => Passed::Failed,
+            Loss::NoAnswer => Passed::Silence,
+            Loss::Broken | Loss::BrokenEachTime | Loss::NeverArrived => Passed::Lost,
+        })
     }
 
     fn show<'a>(&mut self, sight: impl FnOnce(&Self) -> Sight<'a>) {
@@ -176,6 +222,10 @@ impl Aws {
             last_rites: None,
             witness: None,
             expire: None,
+            expire_caller: None,
+            arrived: BTreeMap::new(),
+            carried_out: BTreeMap::new(),
+            struck: None,
             under_way: 0,
             peak: 0,
         })))
@@ -212,6 +262,22 @@ impl Aws {
         inner.expire = calls.map(|calls| inner.log.len() + calls);
     }
 
+    /// Ends the caller's own credentials when so many further calls have arrived.
+    pub(crate) fn expire_caller_at(&self, calls: Option<usize>) {
+        let mut inner = self.inner();
+        inner.expire_caller = calls.map(|calls| inner.log.len() + calls);
+    }
+
+    /// How often this process, or the last one, changed something, by what it was (see [`what_of`]).
+    pub(crate) fn carried_out(&self) -> BTreeMap<String, usize> {
+        self.inner().carried_out.clone()
+    }
+
+    /// What the call said that was lost on purpose.
+    pub(crate) fn struck(&self) -> Option<String> {
+        self.inner().struck.clone()
+    }
+
     /// Most calls that were under way at one time.
     pub(crate) fn peak(&self) -> usize {
         self.inner().peak
@@ -220,6 +286,8 @@ impl Aws {
     pub(crate) fn misbehave(&self, faults: Faults) {
         let mut inner = self.inner();
         (inner.holdings.lag, inner.holdings.propagation) = (faults.lag, faults.propagation);
+        inner.holdings.lingers = faults.lingers;
+        inner.struck = None;
         inner.faults = faults;
     }
 
@@ -229,6 +297,8 @@ impl Aws {
         let (death, died) = oneshot::channel();
         let mut inner = self.inner();
         (inner.origin, inner.changes, inner.is_dead) = (Some(Instant::now()), 0, false);
+        inner.arrived.clear();
+        inner.carried_out.clear();
         inner.under_way = 0;
         inner.death = Some(death);
         inner.last_rites = Some(Box::new(rites));
@@ -348,13 +418,31 @@ impl Aws {
             inner.expire = None;
             inner.holdings.keys.iter_mut().filter(|(key, _)| *key != CALLERS_KEY).for_each(|(_, key)| key.expires = Some(now));
         }
+        if inner.expire_caller.is_some_and(|at| at <= inner.log.len()) {
+            inner.expire_caller = None;
+            inner.holdings.keys.get_mut(CALLERS_KEY).unwrap().expires = Some(now);
+        }
         eks::take_along(&mut inner.holdings, now);
+        let what = what_of(arrival.service, arrival.operation, arrival.text);
         if arrival.changes {
+            *inner.arrived.entry(what.clone()).or_default() += 1;
+            if let Some(passed) = inner.strike(arrival, &what, Effect::None) {
+                return Some(passed);
+            }
             inner.show(|inner| Sight::Arrived(inner.fork()));
         }
         let answer = serve(&mut inner.holdings, now);
         if arrival.changes && !is_refused(&answer) {
             inner.show(|inner| Sight::CarriedOut(inner.fork(), *arrival));
+        }
+        if arrival.changes {
+            let effect = if is_refused(&answer) { Effect::Refused } else { Effect::Done };
+            if effect == Effect::Done {
+                *inner.carried_out.entry(what.clone()).or_default() += 1;
+            }
+            if let Some(passed) = inner.strike(arrival, &what, effect) {
+                return Some(passed);
+            }
         }
         if arrival.changes && inner.is_killed(When::After) {
             inner.die(arrival, When::After);
@@ -389,6 +477,8 @@ impl HttpConnector for Aws {
             match aws.pass(arrival, |holdings, now| serve(holdings, now, &request), Result::is_err).await {
                 Passed::Answer(answer) => Ok(request.answer(answer)),
                 Passed::Throttled => Ok(request.answer(throttled(&request.service))),
+                Passed::Failed => Ok(request.answer(failed(&request.service))),
+                Passed::Silence => std::future::pending().await,
                 Passed::Lost => Err(ConnectorError::io("connection reset by peer".into())),
             }
         })
@@ -407,6 +497,14 @@ fn throttled(service: &str) -> Result<Value, Refusal> {
         "eks" => refuse(429, "TooManyRequestsException", "Too Many Requests"),
         "servicequotas" => refuse(400, "TooManyRequestsException", "Too Many Requests"),
         _ => refuse(400, "Throttling", "Rate exceeded"),
+    }
+}
+
+fn failed(service: &str) -> Result<Value, Refusal> {
+    match service {
+        "ec2" => refuse(500, "InternalError", "An internal error has occurred."),
+        "eks" => refuse(500, "ServerException", "Internal server error"),
+        _ => refuse(500, "ServiceFailure", "The request processing has failed because of an unknown error."),
     }
 }
 

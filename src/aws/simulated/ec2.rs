@@ -2,7 +2,7 @@
 
 use super::ec2_network as network;
 use super::eks::holds;
-use super::objects::{Here, Holdings, Object, delta};
+use super::objects::{Here, Holdings, Object};
 use super::wire::{Refusal, Request, fits, moment, refuse};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
@@ -28,6 +28,8 @@ pub(super) fn serve(holdings: &mut Holdings, here: Here<'_>, request: &Request) 
         "CreateTags" | "DeleteTags" => tag(holdings, here, request),
         "CreateVpc" => Ok(create_vpc(holdings, here, request)),
         "ModifyVpcAttribute" => modify_vpc(holdings, here, request),
+        "AssociateVpcCidrBlock" => associate_block(holdings, here, request),
+        "DisassociateVpcCidrBlock" => disassociate_block(holdings, here, request),
         "DeleteVpc" => delete_vpc(holdings, here, request),
         "CreateInternetGateway" => Ok(create_gateway(holdings, here, request)),
         "AttachInternetGateway" => attach(holdings, here, request),
@@ -69,8 +71,9 @@ fn not_found(kind: &str) -> &'static str {
 
 fn describe(holdings: &Holdings, here: Here<'_>, request: &Request, kind: &str, set: &str) -> Value {
     let filters = request.filters();
-    let shown = holdings.all(here, kind).filter(|object| object.is_shown(here.now));
-    let rendered = shown.map(|object| rendered(holdings, here, object));
+    let by_tags = filters.iter().any(|(name, _)| name.starts_with("tag:"));
+    let is_shown = |object: &&Object| if by_tags { object.is_shown_by_tags(here.now) } else { object.is_shown(here.now) };
+    let rendered = holdings.ever(here, kind).filter(is_shown).map(|object| rendered(holdings, here, object));
     let found: Vec<Value> = rendered.filter(|body| filters.iter().all(|(name, patterns)| passes(body, name, patterns))).collect();
     json!({set: found})
 }
@@ -147,13 +150,12 @@ pub(super) fn nat_state(nat: &Object, now: DateTime<Utc>) -> &'static str {
 fn describe_tags(holdings: &Holdings, here: Here<'_>, request: &Request) -> Value {
     let filters = request.filters();
     let mut found = Vec::new();
-    // Tags are shown for a while after their object is gone.
-    let lingers = |object: &Object| object.gone.is_some_and(|gone| (gone..gone + delta(holdings.lag)).contains(&here.now));
+    // Tags may be shown for a while after their object is gone.
     let of_ec2 = |object: &&Object| {
         object.account == here.account
             && object.region == here.region
             && object.body["tagSet"].is_array()
-            && (object.is_shown(here.now) || lingers(object))
+            && object.is_shown_by_tags(here.now)
     };
     for object in holdings.objects.iter().filter(of_ec2) {
         for (key, value) in object.tags() {
@@ -241,6 +243,34 @@ fn modify_vpc(holdings: &mut Holdings, here: Here<'_>, request: &Request) -> Res
         }
     }
     Ok(json!({"return": true}))
+}
+
+fn associate_block(holdings: &mut Holdings, here: Here<'_>, request: &Request) -> Result<Value, Refusal> {
+    let (id, block) = (holdings.id("vpc-cidr-assoc"), request.field("CidrBlock"));
+    let vpc = needed(holdings, here, "vpc", request.field("VpcId"))?;
+    let blocks = vpc.body["cidrBlockAssociationSet"].as_array_mut().unwrap();
+    if blocks.iter().any(|one| one["cidrBlock"] == block) {
+        return refuse(400, "InvalidVpc.Range", format!("The CIDR '{block}' conflicts with one of the VPC's own."));
+    }
+    let new = json!({"associationId": id, "cidrBlock": block, "cidrBlockState": {"state": "associated"}});
+    blocks.push(new.clone());
+    Ok(json!({"vpcId": vpc.id, "cidrBlockAssociation": new}))
+}
+
+fn disassociate_block(holdings: &mut Holdings, here: Here<'_>, request: &Request) -> Result<Value, Refusal> {
+    let id = request.field("AssociationId");
+    for vpc in holdings.objects.iter_mut().filter(|one| one.kind == "vpc" && one.account == here.account) {
+        let blocks = vpc.body["cidrBlockAssociationSet"].as_array_mut().unwrap();
+        if let Some(index) = blocks.iter().position(|one| one["associationId"] == id) {
+            let gone = blocks.remove(index);
+            return Ok(json!({"vpcId": vpc.id, "cidrBlockAssociation": gone}));
+        }
+    }
+    refuse(
+        400,
+        "InvalidVpcCidrBlockAssociationIdError.NotFound",
+        format!("The vpc CIDR block association ID '{id}' does not exist"),
+    )
 }
 
 fn delete_vpc(holdings: &mut Holdings, here: Here<'_>, request: &Request) -> Result<Value, Refusal> {

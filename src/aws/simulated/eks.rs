@@ -36,6 +36,9 @@ pub(super) fn serve(holdings: &mut Holdings, here: Here<'_>, request: &Request, 
         _ => {}
     }
     let status = state(found, here.now);
+    if request.changes() && status == "UPDATING" {
+        return refuse(409, "ResourceInUseException", format!("Cluster {cluster} currently has an update in progress"));
+    }
     if request.changes() && status != "ACTIVE" {
         let message = format!("Cluster {cluster} is not in ACTIVE status, its status is {status}");
         return refuse(400, "InvalidRequestException", message);
@@ -370,6 +373,8 @@ pub(super) fn holds(holdings: &Holdings, here: Here<'_>, field: &str, id: &str) 
 fn state(object: &Object, now: DateTime<Utc>) -> String {
     let state = if object.deleted.is_some() {
         "DELETING"
+    } else if now >= object.ready && object.busy.is_some_and(|until| now < until) {
+        "UPDATING"
     } else if now >= object.ready {
         "ACTIVE"
     } else {

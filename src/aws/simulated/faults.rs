@@ -15,8 +15,72 @@ pub(crate) struct Faults {
     pub(crate) lag: Duration,
     /// How long at most EKS does not see a new role.
     pub(crate) propagation: Duration,
+    /// How long at most what is gone is still shown by EC2 and IAM, as it was.
+    pub(crate) lingers: Duration,
     /// Where the process dies.
     pub(crate) kill: Option<Kill>,
+    /// A call whose reply does not arrive.
+    pub(crate) lost_call: Option<LostCall>,
+}
+
+/// A call that changes something, and how its reply is lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LostCall {
+    /// See [`what_of`].
+    pub(crate) what: String,
+    /// Which of the calls of this process that are such a one; the first is 1.
+    pub(crate) number: usize,
+    pub(crate) loss: Loss,
+}
+
+/// How the reply to a call is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Loss {
+    /// It took effect, and the connection broke.
+    Broken,
+    /// It took effect, and the service answered that something went wrong.
+    Failed,
+    /// As [`Loss::Broken`], and so is every further call of this process that says the very same.
+    BrokenEachTime,
+    /// It took effect, and no answer ever came: whoever waits for it gives up.
+    NoAnswer,
+    /// It had no effect, and the service answered that something went wrong.
+    NotServed,
+    /// It never arrived.
+    NeverArrived,
+}
+
+impl Loss {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Broken, Self::Failed, Self::BrokenEachTime, Self::NoAnswer, Self::NotServed, Self::NeverArrived];
+
+    pub(super) fn takes_effect(self) -> bool {
+        matches!(self, Self::Broken | Self::Failed | Self::BrokenEachTime | Self::NoAnswer)
+    }
+}
+
+/// Service and operation, and the kind where several have it: `ec2:CreateTags VPC`.
+pub(crate) fn what_of(service: &str, operation: &str, text: &str) -> String {
+    let kinds: &[(&str, &str)] = match (service, operation) {
+        ("ec2", "CreateTags" | "DeleteTags") => &[
+            ("vpc-", "VPC"),
+            ("subnet-", "Subnet"),
+            ("igw-", "InternetGateway"),
+            ("rtb-", "RouteTable"),
+            ("nat-", "NATGateway"),
+            ("eipalloc-", "ElasticIPAddress"),
+        ],
+        ("eks", "TagResource" | "UntagResource") => &[
+            (":cluster/", "Cluster"),
+            (":addon/", "Addon"),
+            (":access-entry/", "AccessEntry"),
+            (":podidentityassociation/", "PodIdentityAssociation"),
+        ],
+        _ => &[],
+    };
+    let begins = |word: &str, part: &str| if part.starts_with(':') { word.contains(part) } else { word.starts_with(part) };
+    let kind = kinds.iter().find(|(part, _)| text.split(' ').any(|word| begins(word, part)));
+    kind.map_or_else(|| format!("{service}:{operation}"), |(_, kind)| format!("{service}:{operation} {kind}"))
 }
 
 /// The death of a process.

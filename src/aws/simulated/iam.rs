@@ -25,40 +25,45 @@ pub(super) fn serve(holdings: &mut Holdings, here: Here<'_>, request: &Request) 
         let roles: Vec<Value> = shown.map(listed).collect();
         return Ok(json!({"Roles": roles, "IsTruncated": false}));
     }
+    let unknown = || refuse(404, "NoSuchEntity", format!("The role with name {name} cannot be found."));
     // Reads show a role a while after it was made, and so do calls that change it.
-    let reads = !request.changes();
-    let found = holdings.get_mut(here, "role", name);
-    let seen = found.filter(|role| if reads { role.is_shown(here.now) } else { role.is_usable(here.now) });
-    let Some(role) = seen else {
-        return refuse(404, "NoSuchEntity", format!("The role with name {name} cannot be found."));
-    };
-    match request.operation.as_str() {
-        "GetRole" => return Ok(json!({"Role": rendered(role)})),
-        "ListRoleTags" => return Ok(json!({"Tags": tags(role), "IsTruncated": false})),
-        "ListAttachedRolePolicies" => {
-            let attached = role.body["attached"].as_array().cloned().unwrap_or_default();
-            let list: Vec<Value> = attached.iter().map(|arn| json!({"PolicyName": "policy", "PolicyArn": arn})).collect();
-            return Ok(json!({"AttachedPolicies": list, "IsTruncated": false}));
-        }
-        "ListRolePolicies" => {
-            let names: Vec<&String> = role.body["inline"].as_object().into_iter().flat_map(Map::keys).collect();
-            return Ok(json!({"PolicyNames": names, "IsTruncated": false}));
-        }
-        "ListInstanceProfilesForRole" => return Ok(json!({"InstanceProfiles": [], "IsTruncated": false})),
-        "GetRolePolicy" => {
-            let policy = request.field("PolicyName");
-            return match role.body["inline"][policy].as_str() {
-                Some(text) => Ok(json!({"RoleName": name, "PolicyName": policy, "PolicyDocument": encoded(text)})),
-                None => refuse(404, "NoSuchEntity", format!("The role policy with name {policy} cannot be found.")),
-            };
-        }
-        _ => {}
+    if !request.changes() {
+        let shown = holdings.ever(here, "role").filter(|role| role.id == name && role.is_shown(here.now)).last();
+        return shown.map_or_else(unknown, |role| read(role, request));
     }
+    let Some(role) = holdings.get_mut(here, "role", name).filter(|role| role.is_usable(here.now)) else {
+        return unknown();
+    };
     if request.operation == "DeleteRole" {
         return delete(holdings, here, name);
     }
     change(role, request)?;
     Ok(json!({}))
+}
+
+fn read(role: &Object, request: &Request) -> Result<Value, Refusal> {
+    match request.operation.as_str() {
+        "GetRole" => Ok(json!({"Role": rendered(role)})),
+        "ListRoleTags" => Ok(json!({"Tags": tags(role), "IsTruncated": false})),
+        "ListAttachedRolePolicies" => {
+            let attached = role.body["attached"].as_array().cloned().unwrap_or_default();
+            let list: Vec<Value> = attached.iter().map(|arn| json!({"PolicyName": "policy", "PolicyArn": arn})).collect();
+            Ok(json!({"AttachedPolicies": list, "IsTruncated": false}))
+        }
+        "ListRolePolicies" => {
+            let names: Vec<&String> = role.body["inline"].as_object().into_iter().flat_map(Map::keys).collect();
+            Ok(json!({"PolicyNames": names, "IsTruncated": false}))
+        }
+        "ListInstanceProfilesForRole" => Ok(json!({"InstanceProfiles": [], "IsTruncated": false})),
+        "GetRolePolicy" => {
+            let policy = request.field("PolicyName");
+            match role.body["inline"][policy].as_str() {
+                Some(text) => Ok(json!({"RoleName": role.id, "PolicyName": policy, "PolicyDocument": encoded(text)})),
+                None => refuse(404, "NoSuchEntity", format!("The role policy with name {policy} cannot be found.")),
+            }
+        }
+        other => panic!("no operation of IAM: {other}"),
+    }
 }
 
 fn create(holdings: &mut Holdings, here: Here<'_>, request: &Request) -> Result<Value, Refusal> {

@@ -27,10 +27,16 @@ pub(crate) struct Object {
     pub(crate) usable: DateTime<Utc>,
     /// From when on it is ready.
     pub(crate) ready: DateTime<Utc>,
+    /// Until when something goes on with it that EKS does one at a time.
+    pub(crate) busy: Option<DateTime<Utc>>,
     /// When its removal was asked for.
     pub(crate) deleted: Option<DateTime<Utc>>,
     /// When it is gone.
     pub(crate) gone: Option<DateTime<Utc>>,
+    /// Until when it is still shown although it is gone.
+    pub(crate) lingers: Option<DateTime<Utc>>,
+    /// The same where it is asked for by its tags.
+    pub(crate) lingers_by_tags: Option<DateTime<Utc>>,
     /// AWS made it beside another one, or it was there before.
     pub(crate) implicit: bool,
 }
@@ -42,7 +48,11 @@ impl Object {
     }
 
     pub(super) fn is_shown(&self, now: DateTime<Utc>) -> bool {
-        self.is_there(now) && now >= self.shown
+        now >= self.shown && (self.is_there(now) || self.lingers.is_some_and(|until| now < until))
+    }
+
+    pub(super) fn is_shown_by_tags(&self, now: DateTime<Utc>) -> bool {
+        now >= self.shown && (self.is_there(now) || self.lingers_by_tags.is_some_and(|until| now < until))
     }
 
     pub(super) fn is_usable(&self, now: DateTime<Utc>) -> bool {
@@ -89,6 +99,7 @@ pub(crate) struct Holdings {
     /// How late things are seen.
     pub(super) lag: Duration,
     pub(super) propagation: Duration,
+    pub(super) lingers: Duration,
 }
 
 /// Whose key it is.
@@ -118,6 +129,7 @@ impl Holdings {
             draws: Draws::new(seed),
             lag: Duration::ZERO,
             propagation: Duration::ZERO,
+            lingers: Duration::ZERO,
         }
     }
 
@@ -143,8 +155,11 @@ impl Holdings {
             shown: times.1,
             usable: times.2,
             ready: now,
+            busy: None,
             deleted: None,
             gone: None,
+            lingers: None,
+            lingers_by_tags: None,
             implicit: false,
         });
         let last = self.objects.len() - 1;
@@ -167,9 +182,18 @@ impl Holdings {
         self.objects.iter_mut().find(|object| is(object, here, kind, id))
     }
 
-    /// Takes something away, at once.
+    /// Every object of a kind that there ever was.
+    pub(super) fn ever<'a>(&'a self, here: Here<'a>, kind: &'a str) -> impl Iterator<Item = &'a Object> {
+        let fits = move |object: &&Object| object.kind == kind && object.account == here.account && object.region == here.region;
+        self.objects.iter().filter(fits)
+    }
+
+    /// Takes something away, at once; it may be shown for a while yet.
     pub(super) fn remove(&mut self, here: Here<'_>, kind: &str, id: &str) {
+        let lingers = here.now + delta(self.draws.lag(&format!("{kind} lingers"), self.lingers));
+        let by_tags = here.now + delta(self.draws.lag(&format!("{kind} lingers by tags"), self.lingers));
         if let Some(object) = self.get_mut(here, kind, id) {
+            (object.lingers, object.lingers_by_tags) = (Some(lingers), Some(by_tags));
             object.deleted = Some(here.now);
             object.gone = Some(here.now);
         }

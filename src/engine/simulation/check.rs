@@ -4,7 +4,7 @@ use super::Simulation;
 use crate::aws::simulated::objects::Object;
 use crate::aws::tags::{ADDRESS, ADDRESS_ANNOTATION, INSTANCE, LINEAGE, LINEAGE_ANNOTATION};
 use crate::engine::plan::Action;
-use crate::state::file::{Begin, Phase, StateFile};
+use crate::state::file::{Begin, Phase, Record, StateFile};
 use std::collections::BTreeMap;
 
 /// What is not as it should be.
@@ -77,7 +77,7 @@ pub(super) fn compare(simulation: &Simulation) -> Faulty {
     for state in &states {
         for record in &state.resources {
             let is_there = things.iter().any(|thing| thing.id == record.id);
-            let is_going = record.phase == Phase::Deleting || state.open.iter().any(|begin| begin.identity == record.identity);
+            let is_going = is_going(state, record);
             if !is_there && !is_going {
                 faulty.phantoms.push(format!("{} ({})", record.id, record.address));
             }
@@ -90,6 +90,16 @@ pub(super) fn compare(simulation: &Simulation) -> Faulty {
     let twice = by_address.iter().filter(|(_, count)| **count > 1);
     faulty.duplicates = twice.map(|((kind, _, address), count)| format!("{count} of {kind} {address}")).collect();
     faulty
+}
+
+/// Whether the state knows that a recorded object may be gone: its removal was begun, or that of the cluster it is in.
+fn is_going(state: &StateFile, record: &Record) -> bool {
+    let goes = |other: &Record| {
+        let is_it = other.identity == record.identity || record.id.starts_with(&format!("{}|", other.id));
+        let is_open = state.open.iter().any(|begin| begin.identity == other.identity);
+        is_it && (other.phase == Phase::Deleting || is_open)
+    };
+    state.resources.iter().any(goes)
 }
 
 /// Whether open begin entries explain a thing.

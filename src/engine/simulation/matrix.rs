@@ -17,7 +17,8 @@ const THREADS: usize = 2;
 
 /// How late things are seen.
 pub(super) fn late() -> Faults {
-    Faults { lag: Duration::from_secs(8), propagation: Duration::from_secs(12), ..Faults::default() }
+    let seconds = Duration::from_secs;
+    Faults { lag: seconds(8), propagation: seconds(12), lingers: seconds(8), ..Faults::default() }
 }
 
 /// What is killed and done again.
@@ -194,6 +195,23 @@ fn an_update_is_made_good() {
         }
     });
     matrix("update", &simulation, Simulation::apply, settled);
+}
+
+/// What an earlier process made is gone, and was made in the future by the clock of this one.
+#[test]
+fn a_clock_that_was_set_back_is_not_waited_for() {
+    let mut simulation = applied();
+    simulation.aws.sleep(Duration::from_mins(30));
+    simulation.aws.meddle(|holdings, now| {
+        let role = holdings.objects.iter_mut().find(|object| object.id == "workload-cluster1-cluster-role").unwrap();
+        (role.deleted, role.gone) = (Some(now), Some(now));
+    });
+    simulation.skew = chrono::TimeDelta::hours(-12);
+    let began = simulation.aws.seconds();
+    let plans = simulation.plan().unwrap();
+    assert!(plans[0].changes.iter().any(|change| change.kind == "Role" && change.id.is_none()), "{:?}", plans[0].summary);
+    let took = simulation.aws.seconds() - began;
+    assert!(took < simulation.window.as_secs_f64() + 10.0, "{took}");
 }
 
 /// What was made a moment ago is not there for long to see, and the next process's clock is ahead by more than that.

@@ -5,10 +5,13 @@
 //! same store; time never goes back.
 
 mod check;
+mod lost;
 mod matrix;
+mod neighbours;
 mod recovery;
 mod scale;
 mod scenarios;
+mod taken_back;
 
 use super::api::{AccountSettings, ArgoCd as Registering, Engine, EngineSettings};
 use super::apply::{Apply, Scope};
@@ -54,6 +57,7 @@ static DEFINITIONS: LazyLock<Definitions> = LazyLock::new(|| {
         include_str!("../../../graphs/eks-cluster-basic.yaml"),
         include_str!("../../../graphs/vpc.yaml"),
         include_str!("spoke.yaml"),
+        include_str!("every.yaml"),
     ];
     let nodes: Vec<_> = texts.iter().flat_map(|text| yaml::parse(&SourceFile::new("graph.yaml", *text)).unwrap()).collect();
     let (definitions, problems) = Definitions::load(&nodes, &KindCatalog);
@@ -116,10 +120,16 @@ impl Simulation {
         aws.seed_role(WORKLOAD, "ack");
         aws.seed_role(WORKLOAD, "Admin");
         aws.seed_role(HUB, "hub-cluster-argocd-controller");
-        aws.seed_caller(HUB, &format!("arn:aws:iam::{HUB}:user/me"), None);
         let (argocd, store) = (Arc::default(), MemoryStore::new());
         let (default_tags, window) = (BTreeMap::new(), Duration::from_mins(1));
-        Self { aws, argocd, store, text, default_tags, parallelism: 10, window, skew: TimeDelta::zero() }
+        let simulation = Self { aws, argocd, store, text, default_tags, parallelism: 10, window, skew: TimeDelta::zero() };
+        simulation.renew_caller();
+        simulation
+    }
+
+    /// Whoever calls has credentials that do not end by themselves.
+    fn renew_caller(&self) {
+        self.aws.seed_caller(HUB, &format!("arn:aws:iam::{HUB}:user/me"), None);
     }
 
     /// Another simulation that goes on from here. Between processes only.
@@ -178,7 +188,9 @@ impl Simulation {
                 match aws.pass(arrival, serve, refused).await {
                     Passed::Answer(answer) => Some(answer),
                     Passed::Throttled => Some((429, "{\"message\": \"slow down\", \"code\": 8}".to_owned())),
-                    Passed::Lost => None,
+                    Passed::Failed => Some((500, "{\"message\": \"internal error\", \"code\": 13}".to_owned())),
+                    // Its client's own limit is one of real time.
+                    Passed::Lost | Passed::Silence => None,
                 }
             })
         })

@@ -18,7 +18,7 @@ fn five_hundred_resources_converge_and_nothing_is_there_twice() {
     let mut simulation = Simulation::new(7, documents.join("---\n"));
     simulation.parallelism = 50;
     let (lag, propagation) = (Duration::from_secs(4), Duration::from_secs(8));
-    simulation.aws.misbehave(Faults { throttled: 0.1, lost: 0.02, lag, propagation, kill: None });
+    simulation.aws.misbehave(Faults { throttled: 0.1, lost: 0.02, lag, propagation, ..Faults::default() });
     let mut runs = 0;
     loop {
         runs += 1;

@@ -37,6 +37,8 @@ enum Step {
     Meddle,
     /// Two processes at once.
     Both,
+    /// Somebody has EKS update the cluster.
+    Busy,
     /// Hours or days pass.
     Wait,
 }
@@ -53,10 +55,15 @@ struct Scenario {
 
 /// A `Spoke`: one object of each kind.
 pub(super) fn text(environment: &str, secrets: &str, pods: bool) -> String {
+    spoke(NAME, NAME, &format!("  environment: {environment}\n  secrets: \"{secrets}\"\n  pods: {pods}\n"))
+}
+
+/// A `Spoke` whose objects bear a name of their own; `more` are further lines of its spec.
+pub(super) fn spoke(instance: &str, name: &str, more: &str) -> String {
     format!(
-        "apiVersion: kro.run/v1alpha1\nkind: Spoke\nmetadata:\n  name: {NAME}\n  namespace: argocd\n  annotations: \
-         {{services.k8s.aws/region: us-west-2}}\nspec:\n  name: {NAME}\n  accountId: \"{WORKLOAD}\"\n  managementAccountId: \
-         \"{HUB}\"\n  environment: {environment}\n  secrets: \"{secrets}\"\n  pods: {pods}\n"
+        "apiVersion: kro.run/v1alpha1\nkind: Spoke\nmetadata:\n  name: {instance}\n  namespace: argocd\n  annotations: \
+         {{services.k8s.aws/region: us-west-2}}\nspec:\n  name: {name}\n  accountId: \"{WORKLOAD}\"\n  managementAccountId: \
+         \"{HUB}\"\n{more}"
     )
 }
 
@@ -88,6 +95,7 @@ impl Scenario {
             Step::Remove,
             Step::Meddle,
             Step::Both,
+            Step::Busy,
             Step::Wait,
         ];
         steps[self.draws.below("step", steps.len())]
@@ -105,14 +113,20 @@ impl Scenario {
             lost: some(draws.next("losses") < 0.4, 0.03),
             lag: Duration::from_secs(6),
             propagation: Duration::from_secs(8),
+            lingers: Duration::from_secs(6),
             kill,
+            lost_call: None,
         };
         // The machine's clock is not the cloud's, and is set now and then.
         let seconds = if draws.next("clock") < 0.3 { i64::try_from(draws.below("jump", 240)).unwrap() - 120 } else { 0 };
         self.simulation.skew = TimeDelta::seconds(seconds);
         let expires = (draws.next("sessions") < 0.15).then(|| 10 + draws.below("expire at", 120));
         self.simulation.aws.expire_sessions_at(expires);
-        write!(self.story, " {faults:?} skew {seconds} s, sessions end at {expires:?}:").unwrap();
+        // The caller's own were renewed meanwhile, and may end again.
+        let caller = (draws.next("caller") < 0.1).then(|| 1 + draws.below("caller ends at", 160));
+        self.simulation.renew_caller();
+        self.simulation.aws.expire_caller_at(caller);
+        write!(self.story, " {faults:?} skew {seconds} s, sessions end at {expires:?}, the caller's at {caller:?}:").unwrap();
         self.simulation.aws.misbehave(faults);
     }
 
@@ -134,6 +148,7 @@ impl Scenario {
             Step::Remove => self.remove(),
             Step::Meddle => self.meddle(),
             Step::Both => self.both()?,
+            Step::Busy => self.busy(),
             Step::Wait => {
                 let minutes = self.draws.below("minutes", 3000);
                 self.simulation.aws.sleep(Duration::from_mins(u64::try_from(minutes).unwrap()));
@@ -198,7 +213,8 @@ impl Scenario {
 
     /// Something that nothing else stands on goes.
     fn remove(&mut self) {
-        let kind = ["addon", "entry", "association", "natgateway", "role", "registration"][self.draws.below("removed", 6)];
+        let kinds = ["addon", "entry", "association", "natgateway", "role", "registration", "cluster"];
+        let kind = kinds[self.draws.below("removed", kinds.len())];
         if kind == "registration" {
             let gone = std::mem::take(&mut self.simulation.argocd.lock().unwrap().clusters);
             self.removed.extend(gone.iter().filter_map(|cluster| Some(cluster["server"].as_str()?.to_owned())));
@@ -214,11 +230,28 @@ impl Scenario {
             };
             let object = holdings.objects.iter_mut().find(fits)?;
             object.deleted = Some(now);
-            object.gone = Some(if kind == "natgateway" { now + TimeDelta::hours(1) } else { now });
-            Some(object.id.clone())
+            object.gone = Some(match kind {
+                "natgateway" => now + TimeDelta::hours(1),
+                "cluster" => now + TimeDelta::minutes(2),
+                _ => now,
+            });
+            let mut gone = vec![object.id.clone()];
+            // A cluster takes along what lives in it.
+            let within = format!("{}|", gone[0]);
+            gone.extend(holdings.objects.iter().filter(|one| one.id.starts_with(&within)).map(|one| one.id.clone()));
+            Some(gone)
         });
         write!(self.story, " {gone:?}").unwrap();
-        self.removed.extend(gone);
+        self.removed.extend(gone.into_iter().flatten());
+    }
+
+    /// For some minutes EKS refuses to change the cluster and what lives in it.
+    fn busy(&mut self) {
+        let minutes = 1 + self.draws.below("busy", 8);
+        self.simulation.aws.meddle(|holdings, now| {
+            let clusters = holdings.objects.iter_mut().filter(|object| object.kind == "cluster" && object.is_there(now));
+            clusters.for_each(|cluster| cluster.busy = Some(now + TimeDelta::minutes(i64::try_from(minutes).unwrap())));
+        });
     }
 
     /// Somebody changes what fleetctl has made.
@@ -254,7 +287,13 @@ impl Scenario {
     fn conclude(&mut self) -> Result<(), String> {
         self.simulation.skew = TimeDelta::zero();
         self.simulation.aws.expire_sessions_at(None);
-        self.simulation.aws.misbehave(Faults { lag: Duration::from_secs(3), ..Faults::default() });
+        self.simulation.aws.expire_caller_at(None);
+        self.simulation.renew_caller();
+        self.simulation.aws.misbehave(Faults {
+            lag: Duration::from_secs(3),
+            lingers: Duration::from_secs(3),
+            ..Faults::default()
+        });
         self.simulation.aws.sleep(Duration::from_mins(2));
         self.until_done("apply", Simulation::apply)?;
         let faulty = settled(&mut self.simulation)?;
@@ -347,4 +386,10 @@ fn scenario_0() {
 #[test]
 fn scenario_641() {
     replay(641);
+}
+
+/// A cluster is made anew by a run that fails before its registration is replaced.
+#[test]
+fn scenario_1545() {
+    replay(1545);
 }

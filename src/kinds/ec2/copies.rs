@@ -9,6 +9,7 @@ use aws_sdk_ec2::operation::describe_internet_gateways::builders::DescribeIntern
 use aws_sdk_ec2::operation::describe_route_tables::builders::DescribeRouteTablesInputBuilder;
 use aws_sdk_ec2::operation::describe_subnets::builders::DescribeSubnetsInputBuilder;
 use aws_sdk_ec2::types::{NatGateway, NatGatewayState, RouteTable};
+use futures::future::try_join_all;
 
 /// Ids of the objects of a kind begin with this.
 pub(super) fn prefix(kind: &str) -> Option<&'static str> {
@@ -68,7 +69,27 @@ pub(super) async fn of(reader: &Reader, subject: &Subject, recorded: &str) -> Re
         _ => {}
     }
     copies.retain(|copy| copy.id != recorded);
-    Ok(copies)
+    let kind = subject.identity.kind.as_str();
+    let gone = try_join_all(copies.iter().map(|copy| is_gone(reader, kind, &copy.id))).await?;
+    Ok(copies.into_iter().zip(gone).filter(|(_, gone)| !gone).map(|(copy, _)| copy).collect())
+}
+
+/// Whether an object that was found by its tags is gone: asked for by tags, EC2 shows it for a while longer.
+pub(in crate::kinds) async fn is_gone(reader: &Reader, kind: &str, id: &str) -> Result<bool, CallError> {
+    Ok(match kind {
+        "VPC" => reader.vpc(id).await?.is_none(),
+        "Subnet" => reader.subnet(id).await?.is_none(),
+        "InternetGateway" => reader.internet_gateway(id).await?.is_none(),
+        "ElasticIPAddress" => reader.address(id).await?.is_none(),
+        "RouteTable" => reader.route_table(id).await?.is_none(),
+        "NATGateway" => {
+            let is_over =
+                |gateway: &NatGateway| matches!(gateway.state, Some(NatGatewayState::Deleted | NatGatewayState::Deleting));
+            reader.nat_gateway(id).await?.is_none_or(|gateway| is_over(&gateway))
+        }
+        // Of no kind that is known here: its tags are all that is known.
+        _ => false,
+    })
 }
 
 fn ids<T>(found: Vec<T>, id: impl Fn(T) -> Option<String>, recorded: &str) -> Vec<String> {

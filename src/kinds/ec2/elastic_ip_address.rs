@@ -1,6 +1,6 @@
 //! `ElasticIPAddress`: a public IPv4 address for use in VPCs. Known to AWS by its allocation id.
 
-use super::{Object, Read, Scene, SpecTag, created, observed, only, tag_specification};
+use super::{Object, Read, Scene, SpecTag, created, observed, only, tag_specification, there};
 use crate::aws::ec2::Reader;
 use crate::aws::tags::{Tags, of_ec2};
 use crate::graph::catalog::{Field, ImpossibleValue, KindDescription};
@@ -118,6 +118,7 @@ impl Object for ElasticIpAddress {
 
     async fn find(reader: &Reader, subject: &Subject) -> Read {
         let found = reader.addresses_tagged(&subject.marks.lineage, &subject.marks.address).await?;
+        let found = there(found, Address::allocation_id, |id| async move { reader.address(&id).await }).await?;
         let address = only("ElasticIPAddress", found, Address::allocation_id)?;
         Ok(address.map(|address| observe(subject, &address, of_ec2(address.tags()))))
     }

@@ -1,7 +1,7 @@
 //! `InternetGateway`: made on its own, then attached to its VPC, which publishes the attachment.
 
 use super::obstacles::{self, Around};
-use super::{Object, Read, Scene, after, created, observed, only, reference, tag_specification};
+use super::{Object, Read, Scene, after, created, observed, only, reference, tag_specification, there};
 use crate::aws::ec2::Reader;
 use crate::aws::error::ErrorClass;
 use crate::aws::tags::{Tags, of_ec2};
@@ -91,7 +91,7 @@ async fn attach(scene: Scene<'_>, id: &str, wanted: &str) -> Result<(), StepErro
 async fn detach(scene: Scene<'_>, id: &str, from: &str) -> Result<(), StepError> {
     let input = DetachInternetGatewayInputBuilder::default().internet_gateway_id(id).vpc_id(from);
     let make = |permit| scene.writer().detach_internet_gateway(permit, input.clone());
-    match scene.removal("DetachInternetGateway", id, make).await {
+    match scene.part_removal("DetachInternetGateway", id, make).await {
         Err(error) => Err(obstacles::named(scene.reader(), Around::PublicAddresses(from), error).await),
         done => done,
     }
@@ -119,6 +119,8 @@ impl Object for InternetGateway {
 
     async fn find(reader: &Reader, subject: &Subject) -> Read {
         let found = reader.internet_gateways_tagged(&subject.marks.lineage, &subject.marks.address).await?;
+        let found =
+            there(found, Ec2InternetGateway::internet_gateway_id, |id| async move { reader.internet_gateway(&id).await }).await?;
         let gateway = only("InternetGateway", found, Ec2InternetGateway::internet_gateway_id)?;
         Ok(gateway.map(|gateway| observe(subject, &gateway, of_ec2(gateway.tags()))))
     }

@@ -11,12 +11,12 @@ pub mod vpc;
 
 #[cfg(test)]
 mod calls;
-mod copies;
+pub(super) mod copies;
 mod obstacles;
 
 use super::kind::{Cloud, FieldChange, Kind, Observed, Readers, Readiness, SecondCopy, StepError, Subject, Typical};
 use super::recorder::{Created, Recorder};
-use super::shared::{change, fault, removal, tag_changes, tags_as_list, without_nulls};
+use super::shared::{change, fault, part_removal, removal, tag_changes, tags_as_list, without_nulls};
 use super::tags;
 use crate::aws::ec2::{Reader, Writer};
 use crate::aws::error::CallError;
@@ -27,7 +27,7 @@ use crate::state::journal::Permit;
 use aws_sdk_ec2::operation::create_tags::builders::CreateTagsInputBuilder;
 use aws_sdk_ec2::operation::delete_tags::builders::DeleteTagsInputBuilder;
 use aws_sdk_ec2::types::{AttributeBooleanValue, ResourceType, Tag, TagSpecification};
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, try_join_all};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Duration;
@@ -128,6 +128,15 @@ impl<'a> Scene<'a> {
         R: Future<Output = Result<T, CallError>>,
     {
         self.recorder.delete(removal(self.subject, operation, id).patience(DELETE_PATIENCE), make).await
+    }
+
+    /// Takes a part of the object away: a route, an attachment. Not there is as good.
+    async fn part_removal<T, F, R>(&self, operation: &'static str, id: &str, make: F) -> Result<(), StepError>
+    where
+        F: Fn(Permit) -> R,
+        R: Future<Output = Result<T, CallError>>,
+    {
+        self.recorder.delete(part_removal(self.subject, operation, id).patience(DELETE_PATIENCE), make).await
     }
 }
 
@@ -245,6 +254,15 @@ fn observed(id: &str, mut spec: Value, status: Value, tags: Tags, readiness: Rea
 /// What a create call gave, for the record.
 fn created(observed: Observed) -> Created {
     Created { id: observed.id, status: observed.status }
+}
+
+/// Those of the objects found by our marks that EC2 knows by their ids: asked for by tags, it shows for a while what is gone.
+async fn there<T, F>(found: Vec<T>, id: fn(&T) -> Option<&str>, look: impl Fn(String) -> F) -> Result<Vec<T>, CallError>
+where
+    F: Future<Output = Result<Option<T>, CallError>>,
+{
+    let ids: Vec<String> = found.iter().filter_map(id).map(str::to_owned).collect();
+    Ok(try_join_all(ids.into_iter().map(look)).await?.into_iter().flatten().collect())
 }
 
 /// The one object that was found by our marks. Several: nobody can tell which one is meant.

@@ -3,7 +3,7 @@
 mod route;
 
 use self::route::{Route, manageable};
-use super::{Object, Read, Scene, SpecTag, created, observed, only, reference, tag_specification};
+use super::{Object, Read, Scene, SpecTag, created, observed, only, reference, tag_specification, there};
 use crate::aws::ec2::Reader;
 use crate::aws::error::ErrorClass;
 use crate::aws::tags::{Tags, of_ec2};
@@ -136,7 +136,7 @@ async fn change_route(scene: Scene<'_>, table: &str, change: &FieldChange) -> Re
         },
         (Some(there), None) => {
             let input = there.deletion().route_table_id(table);
-            scene.removal("DeleteRoute", table, |permit| scene.writer().delete_route(permit, input.clone())).await
+            scene.part_removal("DeleteRoute", table, |permit| scene.writer().delete_route(permit, input.clone())).await
         }
         (None, None) => Ok(()),
     }
@@ -161,7 +161,7 @@ async fn disassociate(scene: Scene<'_>, id: &str) -> Result<(), StepError> {
     for association in explicit.filter_map(RouteTableAssociation::route_table_association_id) {
         let input = DisassociateRouteTableInputBuilder::default().association_id(association);
         let make = |permit| scene.writer().disassociate_route_table(permit, input.clone());
-        scene.removal("DisassociateRouteTable", id, make).await?;
+        scene.part_removal("DisassociateRouteTable", id, make).await?;
     }
     Ok(())
 }
@@ -207,6 +207,7 @@ impl Object for RouteTable {
 
     async fn find(reader: &Reader, subject: &Subject) -> Read {
         let found = reader.route_tables_tagged(&subject.marks.lineage, &subject.marks.address).await?;
+        let found = there(found, Ec2RouteTable::route_table_id, |id| async move { reader.route_table(&id).await }).await?;
         let table = only("RouteTable", found, Ec2RouteTable::route_table_id)?;
         Ok(table.map(|table| observe(subject, &table, of_ec2(table.tags()))))
     }

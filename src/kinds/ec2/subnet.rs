@@ -4,7 +4,7 @@
 //! the subnet.
 
 use super::obstacles::{self, Around};
-use super::{Object, Read, Scene, SpecTag, after, boolean, created, list, observed, only, reference, tag_specification};
+use super::{Object, Read, Scene, SpecTag, after, boolean, created, list, observed, only, reference, tag_specification, there};
 use crate::aws::ec2::Reader;
 use crate::aws::error::{CallError, ErrorClass};
 use crate::aws::tags::{Tags, of_ec2};
@@ -224,7 +224,7 @@ async fn route_by(scene: Scene<'_>, observed: &Observed, wanted: Option<&str>) -
         (Some(own), None) => {
             let input = DisassociateRouteTableInputBuilder::default().set_association_id(own.route_table_association_id);
             let make = |permit| scene.writer().disassociate_route_table(permit, input.clone());
-            scene.removal("DisassociateRouteTable", subnet, make).await
+            scene.part_removal("DisassociateRouteTable", subnet, make).await
         }
         (None, Some(wanted)) => match associate(scene, subnet, wanted).await {
             Err(StepError::Refused(refused)) if refused.class == ErrorClass::AlreadyExists => {
@@ -299,6 +299,7 @@ impl Object for Subnet {
 
     async fn find(reader: &Reader, subject: &Subject) -> Read {
         let found = reader.subnets_tagged(&subject.marks.lineage, &subject.marks.address).await?;
+        let found = there(found, Ec2Subnet::subnet_id, |id| async move { reader.subnet(&id).await }).await?;
         complete(reader, subject, only("Subnet", found, Ec2Subnet::subnet_id)?).await
     }
 

@@ -5,7 +5,7 @@
 //! looked at: `disallowSecurityGroupDefaultRules` is not carried out, `status.securityGroupDefaultRulesExist` not given.
 
 use super::obstacles::{self, Around};
-use super::{Object, Read, Scene, SpecTag, after, boolean, created, list, observed, only, tag_specification};
+use super::{Object, Read, Scene, SpecTag, after, boolean, created, list, observed, only, tag_specification, there};
 use crate::aws::ec2::Reader;
 use crate::aws::error::{CallError, ErrorClass};
 use crate::aws::tags::{Tags, of_ec2};
@@ -209,7 +209,7 @@ async fn change_blocks(scene: Scene<'_>, observed: &Observed, wanted: &[&str]) -
         let Some(association) = association_of(observed, block) else { continue };
         let input = DisassociateVpcCidrBlockInputBuilder::default().association_id(association);
         let make = |permit| writer.disassociate_vpc_cidr_block(permit, input.clone());
-        scene.removal("DisassociateVpcCidrBlock", &observed.id, make).await?;
+        scene.part_removal("DisassociateVpcCidrBlock", &observed.id, make).await?;
     }
     for block in wanted.iter().filter(|block| !there.contains(block)) {
         let input = AssociateVpcCidrBlockInputBuilder::default().vpc_id(&observed.id).cidr_block(*block);
@@ -283,6 +283,7 @@ impl Object for Vpc {
 
     async fn find(reader: &Reader, subject: &Subject) -> Read {
         let found = reader.vpcs_tagged(&subject.marks.lineage, &subject.marks.address).await?;
+        let found = there(found, Ec2Vpc::vpc_id, |id| async move { reader.vpc(&id).await }).await?;
         complete(reader, subject, only("VPC", found, Ec2Vpc::vpc_id)?).await
     }
 

@@ -289,6 +289,9 @@ fn what_a_killed_apply_left_open_is_looked_at_first() {
                 deleted: None,
                 gone: None,
                 implicit: false,
+                busy: None,
+                lingers: None,
+                lingers_by_tags: None,
             });
         });
         world.import(&address("address"), "eipalloc-0hand").unwrap().unwrap();

@@ -208,8 +208,9 @@ fn of_two_with_one_address_one_is_kept() {
     assert!(open.contains("--keep") && open.contains("vpc-0copy"), "{open}");
     let reports = simulation.rebuild(&Choice { keep: vec![vpc.id.clone()], ..Choice::default() }).unwrap().unwrap();
     assert_eq!(reports[0].not_taken.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["vpc-0copy"]);
-    // The copy that nothing uses goes with the next apply.
+    // The copy that nothing uses goes with the next apply, and is shown for a while longer.
     simulation.apply_all();
+    simulation.aws.sleep(std::time::Duration::from_mins(1));
     assert_eq!(settled(&mut simulation), Ok(Faulty::default()));
 }
 
