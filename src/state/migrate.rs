@@ -5,6 +5,7 @@
 //! the next fold writes them. Journal segments have the version of the program that wrote them: [`segment`] migrates
 //! their entries the same way.
 
+use super::bounds;
 use super::checksum;
 use super::error::StateError;
 use super::file::{StateFile, VERSION};
@@ -32,12 +33,16 @@ const _: () = assert!(STEPS.len() as u64 + 1 == VERSION && SEGMENT_STEPS.len() =
 
 /// Reads a state file. Errors: [`StateError::NewerVersion`], [`StateError::Damaged`].
 pub(super) fn file(key: &str, bytes: &[u8]) -> Result<StateFile, StateError> {
-    parse(key, bytes, STEPS)
+    let state = parse(key, bytes, STEPS)?;
+    bounds::check_file(&state).map_err(|reason| StateError::damaged(key, reason))?;
+    Ok(state)
 }
 
 /// Reads a journal segment. Errors: [`StateError::NewerVersion`], [`StateError::Damaged`].
 pub(super) fn segment(key: &str, bytes: &[u8]) -> Result<Segment, StateError> {
-    parse(key, bytes, SEGMENT_STEPS)
+    let segment: Segment = parse(key, bytes, SEGMENT_STEPS)?;
+    segment.entries.iter().try_for_each(bounds::check_entry).map_err(|reason| StateError::damaged(key, reason))?;
+    Ok(segment)
 }
 
 /// Bytes of a state file that can certainly be read again: what could not would be found out when it is too late.
@@ -63,7 +68,9 @@ pub(super) fn edited_file(key: &str, bytes: &[u8]) -> Result<StateFile, StateErr
     if let Some(fields) = document.as_object_mut() {
         fields.shift_remove(checksum::FIELD);
     }
-    migrated(key, document, STEPS)
+    let state = migrated(key, document, STEPS)?;
+    bounds::check_taken(&state).map_err(|reason| StateError::damaged(key, reason))?;
+    Ok(state)
 }
 
 fn unwritable(key: &str) -> impl FnOnce(serde_json::Error) -> StateError {
