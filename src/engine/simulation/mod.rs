@@ -6,6 +6,7 @@
 
 mod check;
 mod matrix;
+mod others;
 mod scale;
 mod scenarios;
 

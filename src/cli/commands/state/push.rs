@@ -191,6 +191,8 @@ fn print_result(context: &Context, after: &StateFile, changed: Vec<String>, reso
 mod tests {
     use super::super::mv::tests::state;
     use super::*;
+    use crate::graph::identity::Address;
+    use crate::state::memory::MemoryStore;
 
     #[test]
     fn only_the_next_version_is_taken_unless_it_is_forced_by_name() {
@@ -212,6 +214,32 @@ mod tests {
         assert!(check(&other, false, Some("EksCluster/two")).is_err());
         check(&other, false, Some("EksCluster/one")).unwrap();
         check(&older, true, None).unwrap();
+    }
+
+    #[test]
+    fn entries_of_another_instance_are_refused() {
+        let put = |address: &str| {
+            let record = Record { address: Address(address.into()), ..state().resources[0].clone() };
+            Entry::Put { record: Box::new(record) }
+        };
+        let check = |address: &str| check_home(&[put("EksCluster/one/a"), put(address)], &state().instance);
+        check("EksCluster/one/vpc/vpc").unwrap();
+        for strange in ["EksCluster/two/vpc/vpc", "EksCluster/one2/vpc", "VPC/one/vpc"] {
+            let refused = check(strange).unwrap_err().to_string();
+            assert_eq!(refused, format!("{strange} is no object of EksCluster/one in namespace argocd: nothing was changed"));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_another_state_records_is_not_taken() {
+        let store = MemoryStore::new();
+        let bytes = crate::state::session::export(&state()).unwrap();
+        store.put_if_absent(&state().instance.store_key(), &bytes).await.unwrap();
+        check_elsewhere(&store, &state()).await.unwrap();
+        let instance = InstanceKey { name: "two".into(), ..state().instance };
+        let refused = check_elsewhere(&store, &StateFile { instance, ..state() }).await.unwrap_err();
+        assert_eq!(refused.exit_code(), 4);
+        assert!(refused.to_string().contains("2 objects of EksCluster/two in namespace argocd are recorded by EksCluster/one"));
     }
 
     #[test]
