@@ -173,7 +173,9 @@ mod tests {
     fn reasons(scene: &Scene, others: &[StateFile]) -> Vec<String> {
         let mut planned = scene.plan();
         let mut recorded = Recorded::default();
-        others.iter().for_each(|other| recorded.add(other));
+        for other in others {
+            recorded.add(other);
+        }
         refuse(&mut planned, &scene.work, None, &recorded);
         assert_eq!(planned.plan.summary, Summary::of(&planned.plan.changes));
         let refused = planned.plan.changes.into_iter().filter(|change| change.action == Action::Refused);
