@@ -258,6 +258,7 @@ pub(super) fn context(engine: &Engine, journal: &Journal, stop: &Stop) -> Contex
         clock: Instant::now(),
         outlook: Outlook::of(Address::root(&state.instance.kind, &state.instance.name)),
         durations: Arc::new(state.durations),
+        former: None,
     }
 }
 
@@ -403,20 +404,22 @@ impl Site {
         Ok(Sighting { planned, seen, items, doomed, copies, has_argocd: self.has_argocd() })
     }
 
-    /// Refuses what another state of the store has recorded. The others are read only if there is something to take on.
+    /// Refuses what another state of the store has recorded. The others are read only if there is something to take on, or to
+    /// be taken for ours.
     async fn refuse_what_others_own(
         &self,
         work: &Work,
         state: Option<&StateFile>,
         planned: &mut Planned,
     ) -> Result<(), EngineError> {
-        if !ownership::takes_on(&planned.plan) {
+        let takes_on = ownership::takes_on(&planned.plan);
+        if !takes_on && state.is_none_or(|state| state.resources.is_empty()) {
             return Ok(());
         }
-        // One that cannot be read says so wherever it is used.
-        let states = session::read_each(self.engine.store.as_ref()).await?.into_iter().filter_map(|(_, state)| state.ok());
-        let states: Vec<StateFile> = states.collect();
-        ownership::refuse(planned, work, state, &ownership::Recorded::of_others(&states, &work.key()));
+        let (recorded, _) = ownership::look_at_others(self.engine.store.as_ref(), &work.key(), state).await?;
+        if takes_on {
+            ownership::refuse(planned, work, state, &recorded);
+        }
         Ok(())
     }
 

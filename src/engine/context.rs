@@ -5,6 +5,7 @@ use super::events::{Event, Events, StepName};
 use super::failure::Reason;
 use super::look::{Patience, View};
 use super::outlook::Outlook;
+use super::ownership::FormerNames;
 use super::stop::Stop;
 use crate::aws::error::CallError;
 use crate::kinds::kind::{Cloud, Kind, Observed, Subject};
@@ -43,6 +44,8 @@ pub(super) struct Context {
     pub clock: Instant,
     /// Seconds that past waits took, by `Kind.create` or `Kind.delete`.
     pub durations: Arc<BTreeMap<String, f64>>,
+    /// In a destroy: what else the instance was called, by which objects may be marked that are to go.
+    pub former: Option<Arc<FormerNames>>,
     /// Says how far the run is.
     pub outlook: Outlook,
 }

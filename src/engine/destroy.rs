@@ -6,6 +6,7 @@ use super::context::{Context, Item};
 use super::copies::{self, Copies};
 use super::drain::{self, Drain};
 use super::outcome::{Circumstances, Stopwatch};
+use super::ownership::{self, FormerNames};
 use super::plan::{Action, Applications, Change, Header, Plan, Summary, Target};
 use super::removal::{self, Doomed, Ended};
 use super::report::{EngineError, Failure, RunReport};
@@ -18,6 +19,7 @@ use crate::state::file::{InstanceKey, Record, StateFile};
 use crate::state::session::{self, Session};
 use serde_json::json;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use tokio::time::Instant;
 
 /// A destroy whose plan is made; the lock is held until it is run or dropped.
@@ -27,6 +29,7 @@ pub struct Destroy {
     session: Session,
     doomed: Vec<Doomed>,
     copies: Copies,
+    former: Arc<FormerNames>,
     drain: Option<Drain>,
     plan: Plan,
 }
@@ -43,6 +46,7 @@ pub(super) async fn open(engine: &Engine, key: &InstanceKey, drain: Option<Drain
         Session::open_with(engine.store.clone(), key.clone(), engine.settings.holder.clone(), engine.clock.clock()).await?;
     site.resolve_all(&context(engine, &session.journal(), &Stop::default())).await?;
     let state = session.journal().snapshot();
+    let (_, former) = ownership::look_at_others(engine.store.as_ref(), key, Some(&state)).await?;
     let mut doomed = Vec::new();
     for record in &state.resources {
         doomed.push(site.doomed(site.recorded_item(record, &state.lineage).await?, record.clone()));
@@ -52,7 +56,7 @@ pub(super) async fn open(engine: &Engine, key: &InstanceKey, drain: Option<Drain
     let mut plan = plan(site.caller(), &state, &doomed, applications);
     let copies = Box::pin(copies::look(&site, Some(&state))).await?;
     copies::tell_destroy(&copies, &mut plan);
-    Ok(Some(Destroy { engine: engine.clone(), session, doomed, copies, drain, plan }))
+    Ok(Some(Destroy { engine: engine.clone(), session, doomed, copies, former: Arc::new(former), drain, plan }))
 }
 
 impl Destroy {
@@ -67,7 +71,8 @@ impl Destroy {
         let started = Instant::now();
         let journal = self.session.journal();
         let (stopwatch, events) = Stopwatch::start(&self.engine.events, &self.engine.settings.argocd, &self.engine.clock);
-        let context = Context { events, ..context(&self.engine, &journal, stop) };
+        let former = Some(self.former.clone());
+        let context = Context { events, former, ..context(&self.engine, &journal, stop) };
         let (kept, stopped) = if let Some(how) = &self.drain {
             drain::say_outlook(&context, &self.doomed);
             drain::drain_all(&context, &self.doomed, how).await

@@ -5,12 +5,17 @@
 
 use super::plan::{Action, Change, Plan, Summary};
 use super::planner::Planned;
+use super::subject::marked;
 use super::work::Work;
+use crate::aws::tags::{self, Marks, Tags};
 use crate::graph::identity::Identity;
 use crate::kinds::compare::at;
+use crate::state::elsewhere::{check_two, visit_others};
+use crate::state::error::StateError;
 use crate::state::file::{InstanceKey, StateFile};
+use crate::state::store::Store;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What AWS knows a kind of object by: the paths of what is named, and whether its names are those of one region.
 const NAMED: [(&str, &[&str], bool); 5] = [
@@ -57,19 +62,48 @@ pub(super) struct Recorded {
     names: BTreeMap<AwsName, InstanceKey>,
 }
 
-impl Recorded {
-    /// Of every state but that of an instance.
-    pub(super) fn of_others<'a>(states: impl IntoIterator<Item = &'a StateFile>, instance: &InstanceKey) -> Self {
-        let mut recorded = Self::default();
-        for state in states.into_iter().filter(|state| state.instance != *instance) {
-            for record in &state.resources {
-                recorded.identities.insert(record.identity.clone(), state.instance.clone());
-                if let Some(name) = AwsName::of(&record.identity, &record.applied) {
-                    recorded.names.insert(name, state.instance.clone());
-                }
+/// Names that an instance had before: those of states of its lineage that record none of what it records. `state mv` leaves
+/// such a state behind.
+#[derive(Debug, Default)]
+pub(super) struct FormerNames(BTreeSet<String>);
+
+impl FormerNames {
+    /// The instance that an object's tags name, if it is another one than ours, by whatever name ours went.
+    pub(super) fn stranger<'a>(&self, tags: &'a Tags, marks: &Marks) -> Option<&'a str> {
+        tags::instance(tags).filter(|named| *named != tags::value(&marks.instance) && !self.0.contains(*named))
+    }
+}
+
+/// Looks at every other state of the store, one after the other. Error [`StateError::RecordedTwice`] if one of them records what
+/// this state records: whatever is done by the one is done to the other.
+pub(super) async fn look_at_others(
+    store: &dyn Store,
+    instance: &InstanceKey,
+    own: Option<&StateFile>,
+) -> Result<(Recorded, FormerNames), StateError> {
+    let (mut recorded, mut former) = (Recorded::default(), FormerNames::default());
+    visit_others(store, instance, |other| {
+        if let Some(own) = own {
+            check_two(own, &other)?;
+            if own.lineage == other.lineage {
+                former.0.insert(tags::value(&marked(&other.instance)));
             }
         }
-        recorded
+        recorded.add(&other);
+        Ok(())
+    })
+    .await?;
+    Ok((recorded, former))
+}
+
+impl Recorded {
+    fn add(&mut self, state: &StateFile) {
+        for record in &state.resources {
+            self.identities.insert(record.identity.clone(), state.instance.clone());
+            if let Some(name) = AwsName::of(&record.identity, &record.applied) {
+                self.names.insert(name, state.instance.clone());
+            }
+        }
     }
 
     fn owner(&self, identity: &Identity, object: &Value) -> Option<(String, &InstanceKey)> {
@@ -123,6 +157,7 @@ mod tests {
     use super::*;
     use crate::engine::planner::tests::Scene;
     use crate::state::file::Phase;
+    use crate::state::memory::MemoryStore;
 
     /// A state of another instance that has recorded one of the scene's resources.
     fn other(scene: &mut Scene, id: &str, change: impl Fn(&mut crate::state::file::Record)) -> StateFile {
@@ -137,7 +172,11 @@ mod tests {
 
     fn reasons(scene: &Scene, others: &[StateFile]) -> Vec<String> {
         let mut planned = scene.plan();
-        refuse(&mut planned, &scene.work, None, &Recorded::of_others(others, &scene.work.key()));
+        let mut recorded = Recorded::default();
+        for other in others {
+            recorded.add(other);
+        }
+        refuse(&mut planned, &scene.work, None, &recorded);
         assert_eq!(planned.plan.summary, Summary::of(&planned.plan.changes));
         let refused = planned.plan.changes.into_iter().filter(|change| change.action == Action::Refused);
         refused.filter_map(|change| change.reason).collect()
@@ -175,11 +214,66 @@ mod tests {
         assert_eq!(reasons(&scene, &[another]), Vec::<String>::new());
     }
 
-    #[test]
-    fn a_state_of_its_own_is_no_other() {
+    async fn store_of(states: &[&StateFile]) -> MemoryStore {
+        let store = MemoryStore::new();
+        for state in states {
+            let bytes = crate::state::session::export(state).unwrap();
+            store.put_if_absent(&state.instance.store_key(), &bytes).await.unwrap();
+        }
+        store
+    }
+
+    #[tokio::test]
+    async fn a_state_of_its_own_is_no_other() {
         let mut scene = Scene::new("");
         let mut state = other(&mut scene, "vpc", |_| {});
         state.instance = scene.work.key();
-        assert_eq!(reasons(&scene, &[state]), Vec::<String>::new());
+        let store = store_of(&[&state]).await;
+        let (recorded, _) = look_at_others(&store, &state.instance, Some(&state)).await.unwrap();
+        assert!(recorded.identities.is_empty() && recorded.names.is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_two_states_record_is_refused_with_the_way_out() {
+        let mut scene = Scene::new("");
+        let one = other(&mut scene, "vpc", |_| {});
+        let copy = StateFile { instance: InstanceKey { name: "copy".into(), ..one.instance.clone() }, ..one.clone() };
+        let store = store_of(&[&one, &copy]).await;
+        let refused = look_at_others(&store, &copy.instance, Some(&copy)).await.unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "one object of Network/copy in namespace argocd is recorded by Network/before in namespace argocd too (VPC id): nothing is \
+             done with that before only one state has it. a `state mv` broke off, or the state was copied: `fleetctl state mv \
+             Network/before Network/copy -n argocd` goes on with it, or `fleetctl state mv Network/copy Network/before -n argocd` if \
+             they are to be there"
+        );
+        let another = StateFile { lineage: "another".into(), ..copy };
+        let store = store_of(&[&one, &another]).await;
+        let refused = look_at_others(&store, &one.instance, Some(&one)).await.unwrap_err().to_string();
+        assert!(
+            refused.ends_with("`fleetctl state rm ADDRESS` lets go of them in the state that should not have them"),
+            "{refused}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_name_that_was_moved_away_from_is_no_strangers() {
+        let mut scene = Scene::new("");
+        let now = other(&mut scene, "vpc", |_| {});
+        let named = |name: &str, lineage: &str| {
+            let state = StateFile::new(InstanceKey { name: name.into(), ..now.instance.clone() });
+            StateFile { lineage: lineage.into(), ..state }
+        };
+        let store = store_of(&[&now, &named("moved", &now.lineage), &named("unlike", "another")]).await;
+        let (_, former) = look_at_others(&store, &now.instance, Some(&now)).await.unwrap();
+        let marks = Marks { lineage: now.lineage.clone(), instance: marked(&now.instance), address: "a".into() };
+        let stranger = |name: &str| {
+            let tags = Tags::from([(tags::INSTANCE.to_owned(), format!("argocd/Network/{name}"))]);
+            former.stranger(&tags, &marks).map(str::to_owned)
+        };
+        assert_eq!((stranger("before"), stranger("moved")), (None, None));
+        assert_eq!(stranger("unlike").as_deref(), Some("argocd/Network/unlike"));
+        assert_eq!(stranger("elsewhere").as_deref(), Some("argocd/Network/elsewhere"));
+        assert_eq!(former.stranger(&Tags::new(), &marks), None);
     }
 }

@@ -221,7 +221,12 @@ pub(super) async fn remove(context: &Context, item: &Item, record: Record) -> Re
     let id = record.id.clone();
     if let Some(observed) = look_until_sure(item.view(), &record, context.patience(), Depth::Glance).await? {
         match observed.owner(&item.subject.marks) {
-            Owner::Ours => {}
+            Owner::Ours => {
+                let former = context.former.as_deref();
+                if let Some(other) = former.and_then(|former| former.stranger(&observed.tags, &item.subject.marks)) {
+                    return Err(Trouble::Failed(marked_by(&id, other, &item.subject.marks.instance)));
+                }
+            }
             // What AWS made for us and was not given its marks yet.
             Owner::Nobody if item.kind.adoptable_without_marks(&observed) => {}
             Owner::Nobody => return Err(Trouble::Failed(unmarked(item, &observed))),
@@ -242,6 +247,14 @@ pub(super) async fn remove(context: &Context, item: &Item, record: Record) -> Re
     context.journal.forget(&item.subject.identity).await?;
     context.finished(item, &clock, &id);
     Ok(())
+}
+
+/// Why something that bears the marks of another instance is not deleted, although it has our lineage: the state was copied.
+fn marked_by(id: &str, other: &str, instance: &str) -> String {
+    format!(
+        "{id} carries the tags of {other}, not of {instance}: it is not deleted; if that is the same instance under its old name, \
+         `fleetctl apply` gives it the new one first"
+    )
 }
 
 /// Why something without marks is not deleted.

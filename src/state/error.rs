@@ -55,6 +55,25 @@ pub enum StateError {
         /// The instance that was asked for.
         expected: String,
     },
+    /// Two states of the store record the same objects.
+    #[error(
+        "{} of {instance} {} recorded by {other} too ({first}{}): nothing is done with that before only one state has it. {way_out}",
+        if *count == 1 { "one object".to_owned() } else { format!("{count} objects") },
+        if *count == 1 { "is" } else { "are" },
+        if *count == 1 { "" } else { ", …" }
+    )]
+    RecordedTwice {
+        /// The instance.
+        instance: String,
+        /// The instance whose state records it too.
+        other: String,
+        /// How many objects.
+        count: usize,
+        /// The first of them.
+        first: String,
+        /// How one of the two lets go.
+        way_out: String,
+    },
     /// Somebody else wrote between our read and our write.
     #[error("{key} was changed by somebody else meanwhile")]
     Conflict {

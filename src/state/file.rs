@@ -13,10 +13,6 @@ use std::collections::BTreeMap;
 /// The newest version of the file format that this program reads and writes.
 pub const VERSION: u64 = 2;
 
-/// The largest serial and number of a segment or entry: far from every real one, and below what other readers of JSON still
-/// hold exactly (2^53).
-pub(super) const LARGEST_NUMBER: u64 = 1 << 52;
-
 /// The state of one top-level instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

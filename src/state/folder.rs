@@ -1,6 +1,7 @@
 //! A folder as store: temp file, fsync, rename, fsync of the folder; mode 0600.
 
 use super::error::StateError;
+use super::keys::Keys;
 use super::lock::{self, FileLock, Holder, Holding, Seen, read_holding};
 use super::store::{Lock, Store, Stored, check_key, tag_of};
 use futures::future::{BoxFuture, FutureExt as _};
@@ -61,7 +62,9 @@ impl FolderStore {
         let path = self.path(key)?;
         match fs::read(&path) {
             Ok(bytes) => Ok(Some(Stored { tag: tag_of(&bytes), bytes })),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                dangling(&path).map_or(Ok(None), |error| Err(failed("read", &path)(error)))
+            }
             Err(error) => Err(failed("read", &path)(error)),
         }
     }
@@ -237,10 +240,24 @@ fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) -> StateError
     move |source| StateError::Store { action, key: key.clone(), source }
 }
 
+/// What is wrong with a path at which nothing is found, if it is a link that leads nowhere.
+fn dangling(path: &Path) -> Option<io::Error> {
+    let target = fs::read_link(path).ok()?;
+    // It may have been made since.
+    let is_there = path.try_exists().unwrap_or(false);
+    (!is_there).then(|| {
+        let reason = format!("it is a link to {}, which is not there", target.display());
+        io::Error::new(ErrorKind::NotFound, reason)
+    })
+}
+
 /// Makes a folder and those above it, mode 0700, each durable in the one above.
 fn make_folders(folder: &Path) -> io::Result<()> {
     if folder.as_os_str().is_empty() || folder.is_dir() {
         return Ok(());
+    }
+    if let Some(error) = dangling(folder) {
+        return Err(error);
     }
     let above = folder.parent().unwrap_or(Path::new(""));
     make_folders(above)?;
@@ -266,7 +283,10 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 fn walk(folder: &Path, above: &str, keys: &mut Vec<String>) -> Result<(), StateError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return dangling(folder).map_or(Ok(()), |error| Err(failed("read", folder)(error)));
+        }
+        Err(error) if error.kind() == ErrorKind::NotADirectory && !above.is_empty() => return Ok(()),
         Err(error) => return Err(failed("read", folder)(error)),
     };
     for entry in entries {
@@ -277,10 +297,13 @@ fn walk(folder: &Path, above: &str, keys: &mut Vec<String>) -> Result<(), StateE
             continue;
         }
         match fs::metadata(entry.path()) {
+            // What has the name of a state is never taken for none, whatever it is.
+            Ok(found) if found.is_dir() && Keys::of(&key).is_some() => keys.push(key),
             Ok(found) if found.is_dir() && key.split('/').count() < DEPTH => walk(&entry.path(), &key, keys)?,
             Ok(found) if found.is_dir() => {}
             Ok(_) => keys.push(key),
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) if error.kind() == ErrorKind::NotFound && !entry.path().is_symlink() => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => keys.push(key),
             Err(error) => return Err(failed("read", &entry.path())(error)),
         }
     }

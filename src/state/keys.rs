@@ -1,6 +1,6 @@
 //! The keys of everything that belongs to one state.
 
-use super::file::LARGEST_NUMBER;
+use super::bounds::LARGEST_TAKEN;
 use std::collections::BTreeSet;
 
 /// The keys of one state: `argocd/EksCluster.workload-cluster1.json` and what lies beside it.
@@ -62,7 +62,7 @@ impl Keys {
     /// The number of a segment, from its key.
     pub(super) fn segment_number(&self, key: &str) -> Option<u64> {
         let number = key.strip_prefix(&self.journal)?.strip_suffix(".json")?.parse().ok()?;
-        (number <= LARGEST_NUMBER && self.segment(number) == key).then_some(number)
+        (self.segment(number) == key && number <= LARGEST_TAKEN).then_some(number)
     }
 
     /// The key of a previous version.
@@ -87,7 +87,7 @@ impl Keys {
 
     /// The serial of a previous version, from its key.
     pub(super) fn backup_serial(&self, key: &str) -> Option<u64> {
-        key.strip_prefix(&self.backups())?.parse().ok().filter(|serial| *serial <= LARGEST_NUMBER)
+        key.strip_prefix(&self.backups())?.parse().ok().filter(|serial| *serial <= LARGEST_TAKEN)
     }
 }
 

@@ -5,10 +5,10 @@
 //! the next fold writes them. Journal segments have the version of the program that wrote them: [`segment`] migrates
 //! their entries the same way.
 
+use super::bounds;
 use super::checksum;
 use super::error::StateError;
-use super::file::{LARGEST_NUMBER, StateFile, VERSION};
-use super::journal::Entry;
+use super::file::{StateFile, VERSION};
 use super::replay::Segment;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -33,31 +33,16 @@ const _: () = assert!(STEPS.len() as u64 + 1 == VERSION && SEGMENT_STEPS.len() =
 
 /// Reads a state file. Errors: [`StateError::NewerVersion`], [`StateError::Damaged`].
 pub(super) fn file(key: &str, bytes: &[u8]) -> Result<StateFile, StateError> {
-    possible(key, parse(key, bytes, STEPS)?, LARGEST_NUMBER)
+    let state = parse(key, bytes, STEPS)?;
+    bounds::check_file(&state).map_err(|reason| StateError::damaged(key, reason))?;
+    Ok(state)
 }
 
 /// Reads a journal segment. Errors: [`StateError::NewerVersion`], [`StateError::Damaged`].
 pub(super) fn segment(key: &str, bytes: &[u8]) -> Result<Segment, StateError> {
     let segment: Segment = parse(key, bytes, SEGMENT_STEPS)?;
-    let is_too_large = |entry: &Entry| matches!(entry, Entry::Begin(begin) if begin.entry > LARGEST_NUMBER);
-    if segment.entries.iter().any(is_too_large) {
-        return Err(StateError::damaged(key, impossible("entry")));
-    }
+    segment.entries.iter().try_for_each(bounds::check_entry).map_err(|reason| StateError::damaged(key, reason))?;
     Ok(segment)
-}
-
-/// Refuses numbers after which none could follow.
-fn possible(key: &str, state: StateFile, largest: u64) -> Result<StateFile, StateError> {
-    let numbers = [("serial", state.serial), ("foldedSegment", state.folded_segment), ("lastEntry", state.last_entry)];
-    let open = state.open.iter().map(|begin| ("entry", begin.entry));
-    match numbers.into_iter().chain(open).find(|(_, number)| *number > largest) {
-        Some((field, _)) => Err(StateError::damaged(key, impossible(field))),
-        None => Ok(state),
-    }
-}
-
-fn impossible(field: &str) -> String {
-    format!("its `{field}` is larger than any can be")
 }
 
 /// Bytes of a state file that can certainly be read again: what could not would be found out when it is too late.
@@ -83,8 +68,9 @@ pub(super) fn edited_file(key: &str, bytes: &[u8]) -> Result<StateFile, StateErr
     if let Some(fields) = document.as_object_mut() {
         fields.shift_remove(checksum::FIELD);
     }
-    // What is taken has to leave room for all that follow.
-    possible(key, migrated(key, document, STEPS)?, LARGEST_NUMBER / 2)
+    let state = migrated(key, document, STEPS)?;
+    bounds::check_taken(&state).map_err(|reason| StateError::damaged(key, reason))?;
+    Ok(state)
 }
 
 fn unwritable(key: &str) -> impl FnOnce(serde_json::Error) -> StateError {

@@ -5,8 +5,10 @@
 //! the lock, replays and folds the journal, and hands out the [`journal::Journal`]. [`session::read`] replays in memory,
 //! takes no lock and writes nothing.
 
+mod bounds;
 mod checksum;
 pub mod clock;
+pub mod elsewhere;
 pub mod error;
 pub mod file;
 pub mod folder;

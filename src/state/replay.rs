@@ -138,7 +138,7 @@ async fn look(store: &dyn Store, keys: &Keys) -> Result<Look, StateError> {
     let Some(stored) = store.get(&keys.state).await? else {
         return Ok(what_is_left(store, keys).await?.map_or(Look::Still(None), |left| Look::Moving(no_file(keys, left))));
     };
-    let base = migrate::file(&keys.state, &stored.bytes)?;
+    let base = read_file(keys, &keys.state, &stored)?;
     let numbers = match segment_numbers(store, keys, base.folded_segment).await? {
         Numbers { gap: Some(error), .. } => return Ok(Look::Moving(error)),
         numbers => numbers,
@@ -156,6 +156,19 @@ async fn look(store: &dyn Store, keys: &Keys) -> Result<Look, StateError> {
         return Ok(Look::Moving(StateError::Conflict { key: keys.state.clone() }));
     }
     Ok(Look::Still(Some(Box::new(Loaded { stored: Some(stored), base, current, leftover: numbers.leftover }))))
+}
+
+/// Reads a state file, or a previous version, at a key. One that holds the state of an instance that has another key was put
+/// there by mistake: it is as good as lost.
+pub(super) fn read_file(keys: &Keys, key: &str, stored: &Stored) -> Result<StateFile, StateError> {
+    let file = migrate::file(key, &stored.bytes)?;
+    if file.instance.store_key() == keys.state {
+        return Ok(file);
+    }
+    Err(StateError::damaged(
+        key,
+        format!("it holds the state of {}, whose place is {}", file.instance, file.instance.store_key()),
+    ))
 }
 
 /// What lies around a file that is not there. A state that was never written has nothing, and of one that was put aside to be

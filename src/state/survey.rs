@@ -142,7 +142,7 @@ pub(super) async fn look(
     keys: &Keys,
     state: Result<Option<StateFile>, StateError>,
 ) -> Result<Survey, StateError> {
-    let file = store.get(&keys.state).await?.map(|stored| migrate::file(&keys.state, &stored.bytes));
+    let file = store.get(&keys.state).await?.map(|stored| replay::read_file(keys, &keys.state, &stored));
     let folded = file.as_ref().and_then(|file| file.as_ref().ok()).map_or(0, |file| file.folded_segment);
     let mut survey = Survey {
         key: keys.state.clone(),
@@ -161,7 +161,7 @@ pub(super) async fn look(
         }
         if let Some(serial) = keys.backup_serial(&key) {
             let Some(stored) = store.get(&key).await? else { continue };
-            let content = migrate::file(&key, &stored.bytes);
+            let content = replay::read_file(keys, &key, &stored);
             survey.versions.push(Version { key, serial, content });
         } else if key.starts_with(&keys.aside()) {
             survey.aside.push(key);

@@ -249,12 +249,15 @@ impl Writer {
     }
 
     async fn close(mut self) -> Result<StateFile, StateError> {
-        let folded = self.finish().await.map_err(|error| match error {
+        let mut folded = self.finish().await.map_err(|error| match error {
             StateError::LockLost { reason, .. } => self.unwritten(&Broken::Lost(reason)),
             error => error,
         });
-        if folded.is_err() {
-            self.rescue().await;
+        if let Err(error) = &folded
+            && self.rescue(error).await
+            && matches!(error, StateError::Conflict { .. })
+        {
+            folded = Err(removed(&self.keys.state));
         }
         let state = StateFile::clone(&self.current());
         let released = self.lock.release().await;
@@ -263,20 +266,31 @@ impl Writer {
     }
 
     /// Where the whole state was removed, journal and lock too: writes what is known of it, unless somebody else has begun
-    /// another one meanwhile. If that fails too, what is in no file is said in the end.
-    async fn rescue(&mut self) {
+    /// another one meanwhile. If that fails too, what is in no file is said in the end. Whether it was written.
+    async fn rescue(&mut self, error: &StateError) -> bool {
         let key = self.keys.state.clone();
-        if self.stored.is_none() || !matches!(self.store.is_there(&key).await, Ok(false)) {
-            return;
+        if self.stored.is_none() || !self.is_gone(&key, error).await {
+            return false;
         }
         let mut after = StateFile::clone(&self.current());
         for entry in &self.unsaved {
             apply(&mut after, entry);
         }
         (after.version, after.serial, after.writer) = (VERSION, after.serial + 1, writer());
-        let Ok(bytes) = migrate::encode_file(&key, &after) else { return };
-        if self.store.put_if_absent(&key, &bytes).await.is_ok() {
+        let Ok(bytes) = migrate::encode_file(&key, &after) else { return false };
+        let is_written = self.store.put_if_absent(&key, &bytes).await.is_ok();
+        if is_written {
             self.unsaved.clear();
+        }
+        is_written
+    }
+
+    /// Whether the file was removed. Stores that cannot tell that cheaply are asked for the file itself, but not for one that
+    /// is no longer ours: whoever has the lock may be about to make it anew.
+    async fn is_gone(&self, key: &str, error: &StateError) -> bool {
+        match self.store.is_there(key).await {
+            Ok(true) if !matches!(error, StateError::LockLost { .. }) => matches!(self.store.get(key).await, Ok(None)),
+            found => matches!(found, Ok(false)),
         }
     }
 

@@ -191,8 +191,8 @@ fn what_another_state_has_made_is_not_made_again() {
     assert_eq!((refused.len(), refused[0].severity), (1, Severity::Refused));
     assert_eq!(
         refused[0].text,
-        "4 objects of EC2 carry the tags of argocd/EksCluster/c0 and another lineage (vpc-1, subnet-1, subnet-2, …): another \
-         state has made them, which is elsewhere or lost; here they would be made a second time"
+        "4 objects of EC2 carry the tags of argocd/EksCluster/c0 and are not recorded here (vpc-1, subnet-1, subnet-2, …): \
+         another state has made them, which is elsewhere or lost, or a part of this one is lost; here they would be made a second time"
     );
     let denied = found(Err(CallError {
         service: "ec2",

@@ -219,6 +219,7 @@ impl Bench {
         let cloud = silent_cloud().await;
         let journal = self.session.journal();
         let context = Context {
+            former: None,
             recorder: Recorder::new(journal.clone(), Options::default(), Arc::new(|_| ())),
             journal,
             events: self.events.clone(),

@@ -8,6 +8,7 @@ mod check;
 mod lost;
 mod matrix;
 mod neighbours;
+mod others;
 mod recovery;
 mod scale;
 mod scenarios;

@@ -12,6 +12,7 @@ mod journal;
 mod process;
 mod reading;
 mod script;
+mod strange;
 pub(super) mod syscalls;
 
 use super::error::StateError;

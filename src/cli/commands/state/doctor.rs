@@ -7,6 +7,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::style::plural;
 use crate::graph::identity::Address;
+use crate::state::error::StateError;
 use crate::state::file::{Phase, Record, StateFile};
 use crate::state::lock::{Life, Seen, ago};
 use crate::state::session;
@@ -64,7 +65,15 @@ pub(super) async fn run(context: &Context, arguments: &Doctor) -> Result<u8, Cli
     let mut findings = Vec::new();
     let mut owners: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for key in &keys {
-        let survey = survey(&*store, key).await?;
+        let survey = match survey(&*store, key).await {
+            Ok(survey) => survey,
+            // What lies in the state's place cannot be read: that is for people to put right, and the others are looked at.
+            Err(error @ StateError::Store { .. }) => {
+                findings.push(Finding { key: key.clone(), wrong: true, message: error.to_string() });
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
         let seen = store.look_at_lock(key).await?;
         let mut found = of_state(&survey, seen.as_ref());
         findings.append(&mut found);
@@ -75,7 +84,10 @@ pub(super) async fn run(context: &Context, arguments: &Doctor) -> Result<u8, Cli
     findings.extend(owners.into_iter().filter(|(_, places)| places.len() > 1).map(|(object, places)| Finding {
         key: String::new(),
         wrong: true,
-        message: format!("{object} is recorded more than once: {}", places.join(", ")),
+        message: format!(
+            "{object} is recorded more than once: {}; `fleetctl plan` of either says how one of them lets go",
+            places.join(", ")
+        ),
     }));
     let untidy = store.untidy().await?;
     findings.extend(untidy.into_iter().map(|message| Finding { key: String::new(), wrong: false, message }));

@@ -7,6 +7,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::style::plural;
 use crate::graph::identity::{Address, Identity};
+use crate::state::elsewhere::are_one;
 use crate::state::file::{InstanceKey, StateFile};
 use crate::state::lock::Holder;
 use crate::state::session::{Session, read};
@@ -100,8 +101,11 @@ async fn instance(context: &Context, arguments: &Mv, store: Arc<dyn Store>, hold
     }
     let state = select::state(&*store, &arguments.source, arguments.namespace.as_deref()).await?;
     let to = destination(&state.instance, arguments)?;
-    check_free(&*store, &to).await?;
+    let there = read(&*store, &to).await?;
     check_closed(&state)?;
+    if Way::of(&state, there.as_ref(), &to)? == Way::Over {
+        return Ok(over(context, &state, &to, there));
+    }
     let resources = plural(state.resources.len(), "resource");
     let question = format!("{} with {resources} becomes {to}. Nothing changes on AWS.", state.instance);
     Questions::new(context, "state mv").whether(&question).await?;
@@ -110,11 +114,14 @@ async fn instance(context: &Context, arguments: &Mv, store: Arc<dyn Store>, hold
     let new = Session::open(store.clone(), to.clone(), holder.clone()).await?;
     let state = old.state();
     check_closed(&state)?;
-    if !is_free(&new.state()) {
-        return Err(taken(&to));
+    let there = new.state();
+    check_closed(&there)?;
+    let way = Way::of(&state, Some(&there), &to)?;
+    if way == Way::Over {
+        return Ok(over(context, &state, &to, Some(there)));
     }
-    // First there, then away: killed in between, both have it, and `state doctor` and apply say so.
-    let after = new.replace(moved(&state, &to)).await?;
+    // First there, then away: killed in between, both have it. Nothing is done with either then, and the same command goes on.
+    let after = if way == Way::Begun && is_at_home(&there) { there } else { new.replace(moved(&state, &to)).await? };
     old.replace(StateFile { resources: Vec::new(), definitions: None, ..state.clone() }).await?;
     new.close().await?;
     old.close().await?;
@@ -140,20 +147,45 @@ fn destination(from: &InstanceKey, arguments: &Mv) -> Result<InstanceKey, CliErr
     Ok(to)
 }
 
-async fn check_free(store: &dyn Store, to: &InstanceKey) -> Result<(), CliError> {
-    match read(store, to).await? {
-        Some(state) if !is_free(&state) => Err(taken(to)),
-        _ => Ok(()),
+/// How far the move of an instance has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Nothing is at the new name.
+    Free,
+    /// Both have it: it broke off.
+    Begun,
+    /// Only the new name has it.
+    Over,
+}
+
+impl Way {
+    fn of(from: &StateFile, there: Option<&StateFile>, to: &InstanceKey) -> Result<Self, CliError> {
+        match there.filter(|there| !is_free(there)) {
+            None => Ok(Self::Free),
+            Some(there) if is_free(from) && from.lineage == there.lineage => Ok(Self::Over),
+            Some(there) if are_one(from, there) => Ok(Self::Begun),
+            Some(_) => Err(CliError::Usage(format!("{to} has a state already: nothing was changed"))),
+        }
     }
+}
+
+/// Whether the addresses of a state are those of its instance: it was moved there, and not copied by hand.
+fn is_at_home(state: &StateFile) -> bool {
+    let root = format!("{}/{}/", state.instance.kind, state.instance.name);
+    state.resources.iter().all(|record| record.address.as_str().starts_with(&root))
+}
+
+/// Says that an earlier move came to its end.
+fn over(context: &Context, from: &StateFile, to: &InstanceKey, there: Option<StateFile>) -> u8 {
+    let serial = there.map_or(0, |state| state.serial);
+    let text = format!("{} is {to} already: nothing was changed. {TAGS}", from.instance);
+    print(context, Changed { key: to.store_key(), serial, addresses: Vec::new() }, &text);
+    0
 }
 
 /// Whether a state knows of nothing: it was never used, or all of it is destroyed or moved.
 fn is_free(state: &StateFile) -> bool {
     state.resources.is_empty() && state.open.is_empty()
-}
-
-fn taken(to: &InstanceKey) -> CliError {
-    CliError::Usage(format!("{to} has a state already: nothing was changed"))
 }
 
 /// A state under another name. Objects whose namespace was that of the instance go along.
@@ -221,6 +253,27 @@ pub(super) mod tests {
     fn no_two_resources_share_an_address() {
         let taken = rename("EksCluster/one/vpc/subnet", None).unwrap_err();
         assert_eq!(taken, "EksCluster/one/vpc/subnet is there already: Subnet subnet-0abc");
+    }
+
+    #[test]
+    fn a_move_that_broke_off_goes_on() {
+        let to = InstanceKey { name: "two".into(), ..state().instance };
+        let there = moved(&state(), &to);
+        let emptied = StateFile { resources: Vec::new(), ..state() };
+        let way = |from: &StateFile, there: Option<&StateFile>| Way::of(from, there, &to).map_err(|error| error.to_string());
+        assert_eq!(way(&state(), None), Ok(Way::Free));
+        assert_eq!(way(&state(), Some(&emptied)), Ok(Way::Free));
+        assert_eq!(way(&state(), Some(&there)), Ok(Way::Begun));
+        assert_eq!(way(&emptied, Some(&there)), Ok(Way::Over));
+        assert!(is_at_home(&there) && !is_at_home(&StateFile { instance: to.clone(), ..state() }));
+        let strange = StateFile { lineage: "another".into(), ..there.clone() };
+        let fewer = StateFile { resources: there.resources[..1].to_vec(), ..there };
+        for other in [strange, fewer] {
+            assert_eq!(
+                way(&state(), Some(&other)).unwrap_err(),
+                "EksCluster/two in namespace argocd has a state already: nothing was changed"
+            );
+        }
     }
 
     #[test]

@@ -9,8 +9,9 @@ use crate::cli::error::CliError;
 use crate::cli::load::read_text;
 use crate::cli::style::plural;
 use crate::graph::diagnostic::Diagnostic;
+use crate::state::elsewhere;
 use crate::state::error::StateError;
-use crate::state::file::{InstanceKey, StateFile};
+use crate::state::file::{InstanceKey, Record, StateFile};
 use crate::state::journal::Entry;
 use crate::state::lock::Holder;
 use crate::state::session::{Session, import};
@@ -52,6 +53,7 @@ async fn push_state(
     };
     let known = known.as_ref().filter(|state| !state.is_blank());
     check(&pushed, known, is_damaged, arguments)?;
+    check_elsewhere(&*store, &pushed).await?;
     let questions = Questions::new(context, "state push");
     let resources = plural(pushed.resources.len(), "resource");
     let over = match known {
@@ -106,6 +108,7 @@ async fn push_entries(
     let entries = entries(&file.display().to_string(), &text)?;
     let name = arguments.to.as_deref().unwrap_or_default();
     let state = select::state(&*store, name, arguments.namespace.as_deref()).await?;
+    check_home(&entries, &state.instance)?;
     let changed: Vec<String> = entries.iter().filter_map(address).collect();
     let count = plural(entries.len(), "entry");
     Questions::new(context, "state push")
@@ -144,11 +147,34 @@ fn entries(name: &str, text: &str) -> Result<Vec<Entry>, CliError> {
     lines.into_iter().map(parse).collect()
 }
 
-/// The address that an entry is about, where it holds a record.
-fn address(entry: &Entry) -> Option<String> {
+/// The record that an entry holds.
+fn record(entry: &Entry) -> Option<&Record> {
     match entry {
-        Entry::End { record: Some(record), .. } | Entry::Put { record } => Some(record.address.to_string()),
+        Entry::End { record: Some(record), .. } | Entry::Put { record } => Some(record),
         _ => None,
+    }
+}
+
+fn address(entry: &Entry) -> Option<String> {
+    record(entry).map(|record| record.address.to_string())
+}
+
+/// Refuses entries about objects of another instance.
+fn check_home(entries: &[Entry], instance: &InstanceKey) -> Result<(), CliError> {
+    let root = format!("{}/", name_of(instance));
+    let of_begin = |entry: &Entry| if let Entry::Begin(begin) = entry { Some(begin.address.to_string()) } else { None };
+    let mut addresses = entries.iter().filter_map(|entry| address(entry).or_else(|| of_begin(entry)));
+    match addresses.find(|address| !address.starts_with(&root)) {
+        Some(strange) => Err(CliError::Usage(format!("{strange} is no object of {instance}: nothing was changed"))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a state of which another one of the store records something.
+async fn check_elsewhere(store: &dyn Store, state: &StateFile) -> Result<(), CliError> {
+    match elsewhere::check(store, state).await {
+        Err(error @ StateError::RecordedTwice { .. }) => Err(CliError::Usage(format!("{error}; nothing was changed"))),
+        checked => Ok(checked?),
     }
 }
 
@@ -165,6 +191,8 @@ fn print_result(context: &Context, after: &StateFile, changed: Vec<String>, reso
 mod tests {
     use super::super::mv::tests::state;
     use super::*;
+    use crate::graph::identity::Address;
+    use crate::state::memory::MemoryStore;
 
     #[test]
     fn only_the_next_version_is_taken_unless_it_is_forced_by_name() {
@@ -186,6 +214,32 @@ mod tests {
         assert!(check(&other, false, Some("EksCluster/two")).is_err());
         check(&other, false, Some("EksCluster/one")).unwrap();
         check(&older, true, None).unwrap();
+    }
+
+    #[test]
+    fn entries_of_another_instance_are_refused() {
+        let put = |address: &str| {
+            let record = Record { address: Address(address.into()), ..state().resources[0].clone() };
+            Entry::Put { record: Box::new(record) }
+        };
+        let check = |address: &str| check_home(&[put("EksCluster/one/a"), put(address)], &state().instance);
+        check("EksCluster/one/vpc/vpc").unwrap();
+        for strange in ["EksCluster/two/vpc/vpc", "EksCluster/one2/vpc", "VPC/one/vpc"] {
+            let refused = check(strange).unwrap_err().to_string();
+            assert_eq!(refused, format!("{strange} is no object of EksCluster/one in namespace argocd: nothing was changed"));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_another_state_records_is_not_taken() {
+        let store = MemoryStore::new();
+        let bytes = crate::state::session::export(&state()).unwrap();
+        store.put_if_absent(&state().instance.store_key(), &bytes).await.unwrap();
+        check_elsewhere(&store, &state()).await.unwrap();
+        let instance = InstanceKey { name: "two".into(), ..state().instance };
+        let refused = check_elsewhere(&store, &StateFile { instance, ..state() }).await.unwrap_err();
+        assert_eq!(refused.exit_code(), 4);
+        assert!(refused.to_string().contains("2 objects of EksCluster/two in namespace argocd are recorded by EksCluster/one"));
     }
 
     #[test]

@@ -18,10 +18,10 @@ pub(super) fn check(fresh: &Fresh, facts: &mut Facts<'_>, found: &mut Vec<Findin
     let mut named: Vec<&str> = ids.iter().take(NAMED).map(String::as_str).collect();
     named.extend((ids.len() > NAMED).then_some("…"));
     let (count, named) = (ids.len(), named.join(", "));
-    let (objects, carry) = if count == 1 { ("object", "carries") } else { ("objects", "carry") };
+    let (objects, carry, are) = if count == 1 { ("object", "carries", "is") } else { ("objects", "carry", "are") };
     let text = format!(
-        "{count} {objects} of EC2 {carry} the tags of {} and another lineage ({named}): another state has made them, which is elsewhere \
-         or lost; here they would be made a second time",
+        "{count} {objects} of EC2 {carry} the tags of {} and {are} not recorded here ({named}): another state has made them, which is \
+         elsewhere or lost, or a part of this one is lost; here they would be made a second time",
         fresh.instance
     );
     found.push(refused(&fresh.object, text).way_out(
