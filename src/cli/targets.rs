@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 pub struct Recorded {
     /// Those whose state can be read.
     pub keys: Vec<InstanceKey>,
+    /// Those of them of which nothing is recorded, and no call is open.
+    pub empty: Vec<InstanceKey>,
     /// Keys in the store of states that cannot be read, and why.
     pub unreadable: Vec<(String, StateError)>,
     /// What people know the store by.
@@ -43,8 +45,8 @@ impl Recorded {
 /// The keys of the instances that the command line names. Documents are read for their names alone: the state knows the
 /// rest, so that definitions that have changed or gone do not matter.
 pub async fn keys(arguments: &Destroy, recorded: &mut Recorded) -> Result<Vec<InstanceKey>, CliError> {
-    let (paths, names): (Vec<&PathBuf>, Vec<&PathBuf>) = arguments.targets.iter().partition(|target| is_path(target));
-    let paths: Vec<PathBuf> = paths.into_iter().chain(&arguments.file).cloned().collect();
+    let names = arguments.targets.iter().filter(|target| !is_path(target));
+    let paths = documents(arguments);
     let mut keys = Vec::new();
     if !paths.is_empty() {
         keys.extend(of_documents(blocking(move || read_inputs(&paths)).await, recorded)?);
@@ -54,6 +56,11 @@ pub async fn keys(arguments: &Destroy, recorded: &mut Recorded) -> Result<Vec<In
     }
     keys.dedup();
     Ok(keys)
+}
+
+/// The files and folders that the command line names.
+pub fn documents(arguments: &Destroy) -> Vec<PathBuf> {
+    arguments.targets.iter().filter(|target| is_path(target)).chain(&arguments.file).cloned().collect()
 }
 
 /// Whether a target is a file or folder; what is there wins over what looks like KIND/NAME.
@@ -172,7 +179,7 @@ mod tests {
         let keys = vec![recorded("argocd", "one"), recorded("argocd", "two"), recorded("other", "two")];
         let damaged = "argocd/EksCluster.three.json".to_owned();
         let error = StateError::Damaged { key: damaged.clone(), reason: "no JSON".into() };
-        let mut all = Recorded { keys, unreadable: vec![(damaged, error)], store: "./state".into() };
+        let mut all = Recorded { keys, unreadable: vec![(damaged, error)], store: "./state".into(), ..Recorded::default() };
         let mut find = |text, namespace| match by_name(text, namespace, &mut all) {
             Ok(key) => key.to_string(),
             Err(error) => error.to_string(),

@@ -8,6 +8,7 @@ use super::drain::{self, Drain};
 use super::outcome::{Circumstances, Stopwatch};
 use super::ownership::{self, FormerNames};
 use super::plan::{Action, Applications, Change, Header, Plan, Summary, Target};
+use super::recovery::unrecorded::{self, TakenIn};
 use super::removal::{self, Doomed, Ended};
 use super::report::{EngineError, Failure, RunReport};
 use super::run::end;
@@ -21,6 +22,10 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::time::Instant;
+
+/// What is said where there is nothing to go by.
+const NOTHING_RECORDED: &str = "nothing is recorded, so nothing is removed; if something may be there all the same, \
+`fleetctl destroy FILE` with its documents looks for it by its tags";
 
 /// A destroy whose plan is made; the lock is held until it is run or dropped.
 #[derive(Debug)]
@@ -45,6 +50,7 @@ pub(super) async fn open(engine: &Engine, key: &InstanceKey, drain: Option<Drain
     let session =
         Session::open_with(engine.store.clone(), key.clone(), engine.settings.holder.clone(), engine.clock.clock()).await?;
     site.resolve_all(&context(engine, &session.journal(), &Stop::default())).await?;
+    let taken = Box::pin(unrecorded::take_in(engine, &site, &session.journal())).await?;
     let state = session.journal().snapshot();
     let (_, former) = ownership::look_at_others(engine.store.as_ref(), key, Some(&state)).await?;
     let mut doomed = Vec::new();
@@ -56,7 +62,19 @@ pub(super) async fn open(engine: &Engine, key: &InstanceKey, drain: Option<Drain
     let mut plan = plan(site.caller(), &state, &doomed, applications);
     let copies = Box::pin(copies::look(&site, Some(&state))).await?;
     copies::tell_destroy(&copies, &mut plan);
+    tell(taken, doomed.is_empty(), &mut plan);
     Ok(Some(Destroy { engine: engine.clone(), session, doomed, copies, former: Arc::new(former), drain, plan }))
+}
+
+/// Says what was not recorded until now, and what cannot be said where nothing is.
+fn tell(taken: TakenIn, is_empty: bool, plan: &mut Plan) {
+    for change in plan.changes.iter_mut().filter(|change| change.reason.is_none() && taken.addresses.contains(&change.address)) {
+        change.reason = Some("it was not recorded, and bears the marks of this state".to_owned());
+    }
+    plan.warnings.extend(taken.warnings);
+    if is_empty {
+        plan.warnings.push(NOTHING_RECORDED.to_owned());
+    }
 }
 
 impl Destroy {
@@ -89,6 +107,7 @@ impl Destroy {
         } else {
             not_drained(self.doomed, kept)
         };
+        let was_empty = self.plan.changes.is_empty();
         let state = if removed.failed.is_empty() && removed.not_reached.is_empty() { "DELETED" } else { "DELETING" };
         let mut report = RunReport {
             instance: self.plan.header.instance.clone(),
@@ -96,7 +115,8 @@ impl Destroy {
             done: removed.done,
             failed: removed.failed,
             not_reached: removed.not_reached,
-            status: json!({"state": state}),
+            // Where nothing was recorded, nobody knows what is there.
+            status: if was_empty { json!({}) } else { json!({"state": state}) },
             seconds: started.elapsed().as_secs_f64(),
             circumstances: Circumstances::default(),
         };

@@ -113,12 +113,8 @@ async fn role_tags(readers: &Readers, name: &str) -> Result<Tags, CallError> {
 
 /// What of EKS bears marks in a region: clusters, and what lives in those that bear marks or are named.
 pub async fn of_eks_clusters(readers: &Readers, named: &BTreeSet<String>) -> Result<Vec<Marked>, CallError> {
-    let listed = pages(|token| async {
-        let page = readers.eks.list_clusters(ListClustersInputBuilder::default().set_next_token(token)).await?;
-        Ok((page.clusters.unwrap_or_default(), page.next_token))
-    });
     let mut all = Vec::new();
-    for name in listed.await? {
+    for name in cluster_names(readers).await? {
         let Some(cluster) = readers.eks.cluster(&name).await? else { continue };
         let marked = Marked::of("Cluster", &name, &of_eks(cluster.tags()));
         if marked.is_some() || named.contains(&name) {
@@ -128,6 +124,27 @@ pub async fn of_eks_clusters(readers: &Readers, named: &BTreeSet<String>) -> Res
         }
     }
     Ok(all)
+}
+
+/// The clusters of a region that bear marks, without what lives in them; only those whose name `is_of_interest` are read.
+pub async fn of_eks_clusters_alone(
+    readers: &Readers,
+    is_of_interest: &(dyn Fn(&str) -> bool + Sync),
+) -> Result<Vec<Marked>, CallError> {
+    let names = cluster_names(readers).await?;
+    let marked = stream::iter(names.into_iter().filter(|name| is_of_interest(name))).map(|name| async move {
+        let cluster = readers.eks.cluster(&name).await?;
+        Ok(cluster.and_then(|cluster| Marked::of("Cluster", &name, &of_eks(cluster.tags()))))
+    });
+    flat(marked.buffered(CONCURRENT).try_collect().await)
+}
+
+async fn cluster_names(readers: &Readers) -> Result<Vec<String>, CallError> {
+    pages(|token| async {
+        let page = readers.eks.list_clusters(ListClustersInputBuilder::default().set_next_token(token)).await?;
+        Ok((page.clusters.unwrap_or_default(), page.next_token))
+    })
+    .await
 }
 
 async fn addons(readers: &Readers, cluster: &str) -> Result<Vec<Marked>, CallError> {

@@ -1,20 +1,24 @@
 //! `fleetctl destroy`.
 
-use crate::cli::arguments::Destroy;
+use crate::cli::arguments::{Destroy, Inputs};
 use crate::cli::carry_out::{CarryOut, changed};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::launch;
+use crate::cli::load::STDIN;
 use crate::cli::progress::Progress;
+use crate::cli::project::Project;
 use crate::cli::settings::file::parse_duration;
 use crate::cli::style::plural;
 use crate::cli::targets::{self, Recorded};
-use crate::engine::api::Drain;
+use crate::engine::api::{Drain, Engine};
 use crate::engine::plan::Plan;
 use crate::engine::stop::Stop;
+use crate::state::file::InstanceKey;
 use crate::state::session::read_each;
 use crate::state::store::Store;
 use futures::future::join_all;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long Applications may take to go.
@@ -35,6 +39,8 @@ pub(super) async fn run(context: &Context, arguments: &Destroy) -> Result<u8, Cl
     let drain = drain(arguments)?;
     carry_out.progress.look();
     let engine = launch::engine(context, carry_out.progress.events()).await?;
+    recorded.empty.retain(|key| keys.contains(key));
+    refuse_lost(context, &engine, targets::documents(arguments), &recorded.empty).await?;
     let opened = join_all(keys.iter().map(|key| async { (key.to_string(), engine.open_destroy(key, drain.clone()).await) }));
     // What was recorded a moment ago and is not any more is destroyed.
     let destroys: Vec<_> = carry_out.all_opened(opened.await)?.into_iter().flatten().collect();
@@ -47,6 +53,26 @@ pub(super) async fn run(context: &Context, arguments: &Destroy) -> Result<u8, Cl
     let stop = Stop::default();
     let runs = destroys.into_iter().map(|destroy| (destroy.plan().header.instance.to_string(), destroy.run(&confirmed, &stop)));
     carry_out.run(runs, &stop).await
+}
+
+/// A state that has recorded nothing cannot tell what is there; its documents can, as far as they are sound.
+async fn refuse_lost(context: &Context, engine: &Engine, documents: Vec<PathBuf>, keys: &[InstanceKey]) -> Result<(), CliError> {
+    if keys.is_empty() || documents.is_empty() || documents.iter().any(|path| path.as_os_str() == STDIN) {
+        return Ok(());
+    }
+    let inputs = Inputs { files: documents, file: Vec::new() };
+    let project = match Project::load(&context.settings, &inputs).await {
+        Ok(project) => project,
+        Err(error) => {
+            context.printer.failure(&format!("warning: what is not recorded was not looked for: {error}"));
+            return Ok(());
+        }
+    };
+    let works = engine.work(&project.documents, &project.definitions, &project.used).await?;
+    for work in works.iter().filter(|work| keys.contains(&work.key())) {
+        engine.refuse_unrecorded(work).await.map_err(|error| CliError::of(work.key().to_string(), error))?;
+    }
+    Ok(())
 }
 
 /// How Applications are removed first, if they are.
@@ -74,10 +100,15 @@ fn living(plans: &[&Plan]) -> String {
 
 /// What is recorded. A state that cannot be read does not keep others from being destroyed.
 async fn recorded(store: &dyn Store) -> Result<Recorded, CliError> {
-    let mut recorded = Recorded { keys: Vec::new(), unreadable: Vec::new(), store: store.name() };
+    let mut recorded = Recorded { store: store.name(), ..Recorded::default() };
     for (key, state) in read_each(store).await? {
         match state {
-            Ok(state) => recorded.keys.push(state.instance),
+            Ok(state) => {
+                if state.resources.is_empty() && state.open.is_empty() {
+                    recorded.empty.push(state.instance.clone());
+                }
+                recorded.keys.push(state.instance);
+            }
             Err(error) => recorded.unreadable.push((key, error)),
         }
     }

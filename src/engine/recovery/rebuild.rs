@@ -7,7 +7,7 @@
 
 pub(super) mod records;
 
-use self::records::Beside;
+use self::records::{Beside, Home};
 use super::listing::{Listed, Spot, list};
 use crate::aws::tags;
 use crate::engine::api::Engine;
@@ -181,7 +181,16 @@ impl Engine {
         look.until_nothing_more(self).await?;
         let now = self.clock.now();
         let mut built = look.records(now);
-        built.left_documents(&Beside { site: &site, work: &work, lineage: &lineage, now }, &ours).await?;
+        let places = work.places.iter().flatten().map(|place| (&place.identity, place.role.as_ref()));
+        let beside = Beside {
+            site: &site,
+            root: work.graph.node(NodeIndex(0)).address.clone(),
+            namespace: work.key().namespace,
+            home: Home::among(places),
+            lineage: &lineage,
+            now,
+        };
+        built.left_documents(&beside, &ours).await?;
         for Listed { marked, .. } in &others {
             built.not_taken(marked, format!("it bears the lineage {}; fleetctl orphans says what can be done", marked.lineage));
         }

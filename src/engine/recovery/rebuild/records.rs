@@ -7,68 +7,82 @@ use crate::engine::planner::differences;
 use crate::engine::recovery::listing::Listed;
 use crate::engine::refresh::Wanted;
 use crate::engine::report::EngineError;
-use crate::engine::work::{Place, Work, at, place_to_hold};
+use crate::engine::work::{at, place_to_hold};
 use crate::graph::catalog::Step;
-use crate::graph::expansion::NodeIndex;
 use crate::graph::identity::{Address, Identity};
 use crate::graph::path;
 use crate::graph::tree::Tree;
 use crate::kinds::catalog::kinds;
 use crate::kinds::kind::{FieldChange, Kind, Observed, Owner, Readiness};
 use crate::kinds::marked::Marked;
-use crate::state::file::{Phase, Record};
+use crate::state::file::{Phase, Record, RoleUsed};
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
 
 /// Where the kinds keep the time at which AWS made an object.
 const MADE_AT: [&str; 3] = ["createdAt", "createDate", "createTime"];
 
-/// Where what has left the documents belongs.
+/// Where what no document names belongs.
 #[derive(Debug)]
-pub(super) struct Beside<'a> {
-    pub(super) site: &'a Site,
-    pub(super) work: &'a Work,
-    pub(super) lineage: &'a str,
-    pub(super) now: DateTime<Utc>,
+pub(in crate::engine::recovery) struct Beside<'a> {
+    pub(in crate::engine::recovery) site: &'a Site,
+    /// The instance's own address.
+    pub(in crate::engine::recovery) root: Address,
+    pub(in crate::engine::recovery) namespace: String,
+    /// Argo CD is in no account: its registrations count to this one.
+    pub(in crate::engine::recovery) home: Option<Home>,
+    pub(in crate::engine::recovery) lineage: &'a str,
+    pub(in crate::engine::recovery) now: DateTime<Utc>,
+}
+
+/// An account and region, and the role that reaches them.
+#[derive(Debug, Clone)]
+pub(in crate::engine::recovery) struct Home {
+    account: String,
+    region: String,
+    role: Option<RoleUsed>,
+}
+
+impl Home {
+    /// That of the registration, or of the cluster, or of anything.
+    pub(in crate::engine::recovery) fn among<'a>(
+        places: impl Iterator<Item = (&'a Identity, Option<&'a RoleUsed>)> + Clone,
+    ) -> Option<Self> {
+        let of_kind = |kind: &'static str| places.clone().find(move |(identity, _)| identity.kind == kind);
+        let (identity, role) = of_kind("Secret").or_else(|| of_kind("Cluster")).or_else(|| places.clone().next())?;
+        Some(Self { account: identity.account.clone(), region: identity.region.clone(), role: role.cloned() })
+    }
 }
 
 impl Beside<'_> {
     /// The kind of an object of the instance, and an identity for it; `None` where its marks do not tell.
     fn identity(&self, one: &Listed) -> Option<(&'static dyn Kind, Identity)> {
         let marked = &one.marked;
-        let root = &self.work.graph.node(NodeIndex(0)).address;
-        marked.address.strip_prefix(root.as_str()).filter(|rest| rest.starts_with('/'))?;
+        marked.address.strip_prefix(self.root.as_str()).filter(|rest| rest.starts_with('/'))?;
         let kind = kinds().find(|kind| kind.description().kind == marked.kind)?;
         let mut identity = Identity {
             api_version: kind.description().api_version.clone(),
             kind: marked.kind.clone(),
-            namespace: self.work.key().namespace,
+            namespace: self.namespace.clone(),
             name: marked.id.clone(),
             account: one.account.clone(),
             region: one.region.clone(),
         };
         if identity.is_secret() {
-            let home = &self.home()?.identity;
+            let home = self.home.as_ref()?;
             (identity.account, identity.region) = (home.account.clone(), home.region.clone());
         }
         Some((kind, identity))
-    }
-
-    /// Argo CD is in no account: its registrations count to that of the registration in the documents, or of the cluster.
-    fn home(&self) -> Option<&Place> {
-        let places = || self.work.places.iter().flatten();
-        let of_kind = |kind: &'static str| places().find(move |place| place.identity.kind == kind);
-        of_kind("Secret").or_else(|| of_kind("Cluster")).or_else(|| places().next())
     }
 }
 
 /// What becomes of what was seen.
 #[derive(Debug, Default)]
-pub(super) struct Built {
+pub(in crate::engine::recovery) struct Built {
     /// Records, with what was observed.
-    pub(super) records: Vec<(Record, Observed)>,
+    pub(in crate::engine::recovery) records: Vec<(Record, Observed)>,
     pub(super) found: Vec<Found>,
-    pub(super) not_taken: Vec<NotTaken>,
+    pub(in crate::engine::recovery) not_taken: Vec<NotTaken>,
     pub(super) missing: Vec<Address>,
 }
 
@@ -139,6 +153,11 @@ pub(in crate::engine::recovery) fn record_of(
 }
 
 impl Built {
+    /// What comes beside these.
+    pub(in crate::engine::recovery) fn over(records: Vec<(Record, Observed)>) -> Self {
+        Self { records, ..Self::default() }
+    }
+
     /// Records something that the documents name, or says why not.
     pub(super) fn take(&mut self, one: &Wanted, observed: &Observed, desired: &Tree, now: DateTime<Utc>) {
         let Item { kind, subject, .. } = &one.item;
@@ -180,7 +199,11 @@ impl Built {
 
     /// Records what bears the instance's marks and stands in its documents no more, as far as it can be told what it is:
     /// the next apply removes it.
-    pub(super) async fn left_documents(&mut self, place: &Beside<'_>, ours: &[Listed]) -> Result<(), EngineError> {
+    pub(in crate::engine::recovery) async fn left_documents(
+        &mut self,
+        place: &Beside<'_>,
+        ours: &[Listed],
+    ) -> Result<(), EngineError> {
         let named: Vec<(String, String)> =
             self.records.iter().map(|(record, _)| key(&record.identity.kind, &record.id)).collect();
         let placed: Vec<String> =
@@ -214,7 +237,7 @@ impl Built {
                 "it bears the instance's marks, but what it is to the instance cannot be told: look after it by hand".into(),
             ));
         };
-        let role = if identity.is_secret() { place.home().and_then(|home| home.role.as_ref()) } else { one.role.as_ref() };
+        let role = if identity.is_secret() { place.home.as_ref().and_then(|home| home.role.as_ref()) } else { one.role.as_ref() };
         let address = Address(marked.address.clone());
         let item = place.site.item(&identity, &address, role, Vec::new(), place.lineage).await?;
         let record = provisional(&item, &marked.id, Value::Null, place.now);
