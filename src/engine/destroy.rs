@@ -1,5 +1,7 @@
 //! Destroy: from the state alone.
 
+mod users;
+
 use super::api::Engine;
 use super::apply::{Site, context};
 use super::context::{Context, Item};
@@ -10,15 +12,21 @@ use super::plan::{Action, Applications, Change, Header, Plan, Summary, Target};
 use super::removal::{self, Doomed, Ended};
 use super::report::{EngineError, Failure, RunReport};
 use super::run::end;
+use super::status::TO_BE_DELETED;
 use super::stop::Stop;
 use crate::graph::identity::Address;
 use crate::kinds::compare::at;
 use crate::kinds::kind::{Owner, Readiness};
-use crate::state::file::{InstanceKey, Record, StateFile};
+use crate::state::file::{InstanceKey, Record, StateFile, Wait};
+use crate::state::journal::Journal;
 use crate::state::session::{self, Session};
 use serde_json::json;
 use std::collections::BTreeSet;
 use tokio::time::Instant;
+
+/// Beside what was imported, or found by its tags or name.
+const TAKEN_OVER: &str = "it was there before this state took it over (imported, or found by its name or tags), and goes all the same; \
+                          `fleetctl state rm` keeps it";
 
 /// A destroy whose plan is made; the lock is held until it is run or dropped.
 #[derive(Debug)]
@@ -52,6 +60,9 @@ pub(super) async fn open(engine: &Engine, key: &InstanceKey, drain: Option<Drain
     let mut plan = plan(site.caller(), &state, &doomed, applications);
     let copies = Box::pin(copies::look(&site, Some(&state))).await?;
     copies::tell_destroy(&copies, &mut plan);
+    // One that cannot be read says so wherever it is used.
+    let others = session::read_each(engine.store.as_ref()).await?.into_iter().filter_map(|(_, other)| other.ok());
+    users::refuse(&mut plan, &state, &others.collect::<Vec<_>>());
     Ok(Some(Destroy { engine: engine.clone(), session, doomed, copies, drain, plan }))
 }
 
@@ -64,6 +75,9 @@ impl Destroy {
     /// Does it, then looks whether anything is left. `confirmed` are the registrations on whose clusters Applications may
     /// live on. Errors mean that nothing was changed.
     pub async fn run(self, confirmed: &[String], stop: &Stop) -> Result<RunReport, EngineError> {
+        if self.plan.is_refused() {
+            return Err(EngineError::Refused(Box::new(self.plan)));
+        }
         let started = Instant::now();
         let journal = self.session.journal();
         let (stopwatch, events) = Stopwatch::start(&self.engine.events, &self.engine.settings.argocd, &self.engine.clock);
@@ -77,6 +91,7 @@ impl Destroy {
             (Vec::new(), false)
         };
         let removed = if kept.is_empty() && !stopped {
+            mark(&journal, &self.doomed).await?;
             // A copy may lie in what goes.
             let mut ended = Box::pin(copies::remove(&context, &self.copies)).await;
             ended.add(remove(&context, self.doomed, self.engine.settings.parallelism).await);
@@ -101,6 +116,17 @@ impl Destroy {
         }
         Ok(report)
     }
+}
+
+/// Records that everything is to go, so that whoever looks while some is left knows. The next apply takes the mark away.
+async fn mark(journal: &Journal, doomed: &[Doomed]) -> Result<(), EngineError> {
+    let now = journal.now();
+    let marked = doomed.iter().map(|one| {
+        let wait = Some(Wait { what: TO_BE_DELETED.to_owned(), update: None, since: now });
+        journal.put(Record { wait, ..one.record.clone() })
+    });
+    futures::future::try_join_all(marked).await?;
+    Ok(())
 }
 
 /// Removes everything, and looks whether anything is left.
@@ -193,6 +219,7 @@ fn plan(caller: &str, state: &StateFile, doomed: &[Doomed], applications: Vec<Ap
 fn change(doomed: &Doomed) -> Change {
     let Record { address, identity, id, .. } = &doomed.record;
     let unreached = doomed.unreachable.clone();
-    let reason = unreached.as_ref().map(|reason| format!("will not be reached: {reason}"));
+    let taken_over = doomed.record.adopted.then(|| TAKEN_OVER.to_owned());
+    let reason = unreached.as_ref().map(|reason| format!("will not be reached: {reason}")).or(taken_over);
     Change { reason, unreached, id: Some(id.clone()), ..Change::new(Action::Delete, address, identity) }
 }
