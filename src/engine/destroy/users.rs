@@ -29,8 +29,8 @@ fn user(record: &Record, own: &StateFile, other: &StateFile) -> Option<String> {
     let id = Some(record.id.as_str()).filter(|id| id.contains('-') && record.identity.api_version.starts_with("ec2."));
     let names: Vec<&str> = id.into_iter().chain(arn).collect();
     let uses = |one: &&Record| names.iter().any(|name| holds(&one.applied, name) || holds(&one.status, name));
-    let user = other.resources.iter().find(uses)?;
-    Some(format!("{} of {}", user.address, other.instance))
+    let found = other.resources.iter().find(uses)?;
+    Some(format!("{} of {}", found.address, other.instance))
 }
 
 #[cfg(test)]
