@@ -110,7 +110,7 @@ fn named_by(state: &StateFile, id: &str) -> Vec<String> {
     state.resources.iter().filter(names).map(|record| record.address.to_string()).collect()
 }
 
-fn holds(value: &Value, text: &str) -> bool {
+pub(super) fn holds(value: &Value, text: &str) -> bool {
     match value {
         Value::String(found) => found == text,
         Value::Array(items) => items.iter().any(|item| holds(item, text)),

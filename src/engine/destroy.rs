@@ -1,5 +1,7 @@
 //! Destroy: from the state alone.
 
+mod users;
+
 use super::api::Engine;
 use super::apply::{Site, context};
 use super::context::{Context, Item};
@@ -12,11 +14,13 @@ use super::recovery::unrecorded::{self, TakenIn};
 use super::removal::{self, Doomed, Ended};
 use super::report::{EngineError, Failure, RunReport};
 use super::run::end;
+use super::status::TO_BE_DELETED;
 use super::stop::Stop;
 use crate::graph::identity::Address;
 use crate::kinds::compare::at;
 use crate::kinds::kind::{Owner, Readiness};
-use crate::state::file::{InstanceKey, Record, StateFile};
+use crate::state::file::{InstanceKey, Record, StateFile, Wait};
+use crate::state::journal::Journal;
 use crate::state::session::{self, Session};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -26,6 +30,10 @@ use tokio::time::Instant;
 /// What is said where there is nothing to go by.
 const NOTHING_RECORDED: &str = "nothing is recorded, so nothing is removed; if something may be there all the same, \
 `fleetctl destroy FILE` with its documents looks for it by its tags";
+
+/// Beside what was imported, or found by its tags or name.
+const TAKEN_OVER: &str = "it was there before this state took it over (imported, or found by its name or tags), and goes all the same; \
+                          `fleetctl state rm` keeps it";
 
 /// A destroy whose plan is made; the lock is held until it is run or dropped.
 #[derive(Debug)]
@@ -63,6 +71,9 @@ pub(super) async fn open(engine: &Engine, key: &InstanceKey, drain: Option<Drain
     let copies = Box::pin(copies::look(&site, Some(&state))).await?;
     copies::tell_destroy(&copies, &mut plan);
     tell(taken, doomed.is_empty(), &mut plan);
+    // One that cannot be read says so wherever it is used.
+    let others = session::read_each(engine.store.as_ref()).await?.into_iter().filter_map(|(_, other)| other.ok());
+    users::refuse(&mut plan, &state, &others.collect::<Vec<_>>());
     Ok(Some(Destroy { engine: engine.clone(), session, doomed, copies, former: Arc::new(former), drain, plan }))
 }
 
@@ -86,6 +97,9 @@ impl Destroy {
     /// Does it, then looks whether anything is left. `confirmed` are the registrations on whose clusters Applications may
     /// live on. Errors mean that nothing was changed.
     pub async fn run(self, confirmed: &[String], stop: &Stop) -> Result<RunReport, EngineError> {
+        if self.plan.is_refused() {
+            return Err(EngineError::Refused(Box::new(self.plan)));
+        }
         let started = Instant::now();
         let journal = self.session.journal();
         let (stopwatch, events) = Stopwatch::start(&self.engine.events, &self.engine.settings.argocd, &self.engine.clock);
@@ -100,6 +114,7 @@ impl Destroy {
             (Vec::new(), false)
         };
         let removed = if kept.is_empty() && !stopped {
+            mark(&journal, &self.doomed).await?;
             // A copy may lie in what goes.
             let mut ended = Box::pin(copies::remove(&context, &self.copies)).await;
             ended.add(remove(&context, self.doomed, self.engine.settings.parallelism).await);
@@ -126,6 +141,17 @@ impl Destroy {
         }
         Ok(report)
     }
+}
+
+/// Records that everything is to go, so that whoever looks while some is left knows. The next apply takes the mark away.
+async fn mark(journal: &Journal, doomed: &[Doomed]) -> Result<(), EngineError> {
+    let now = journal.now();
+    let marked = doomed.iter().map(|one| {
+        let wait = Some(Wait { what: TO_BE_DELETED.to_owned(), update: None, since: now });
+        journal.put(Record { wait, ..one.record.clone() })
+    });
+    futures::future::try_join_all(marked).await?;
+    Ok(())
 }
 
 /// Removes everything, and looks whether anything is left.
@@ -218,6 +244,7 @@ fn plan(caller: &str, state: &StateFile, doomed: &[Doomed], applications: Vec<Ap
 fn change(doomed: &Doomed) -> Change {
     let Record { address, identity, id, .. } = &doomed.record;
     let unreached = doomed.unreachable.clone();
-    let reason = unreached.as_ref().map(|reason| format!("will not be reached: {reason}"));
+    let taken_over = doomed.record.adopted.then(|| TAKEN_OVER.to_owned());
+    let reason = unreached.as_ref().map(|reason| format!("will not be reached: {reason}")).or(taken_over);
     Change { reason, unreached, id: Some(id.clone()), ..Change::new(Action::Delete, address, identity) }
 }

@@ -16,7 +16,7 @@ use crate::graph::evaluation::{Evaluation, Observation, Observations};
 use crate::graph::expansion::{Edge, NodeIndex};
 use crate::graph::identity::{Address, Identity};
 use crate::graph::path;
-use crate::graph::tree::Tree;
+use crate::graph::tree::{Tree, value_at};
 use crate::kinds::catalog::{self, KindCatalog};
 use crate::kinds::compare;
 use crate::kinds::kind::{
@@ -102,6 +102,8 @@ pub struct Planned {
 pub fn plan(input: PlanInput<'_>) -> Planned {
     let observations = observations(input.work, input.seen);
     let evaluation = input.work.evaluate(&observations, &KindCatalog);
+    // What stays keeps its id whatever else is made anew.
+    let foreseen = input.work.foresee(&settled(input.work, input.seen), &KindCatalog);
     let mut changes = Vec::new();
     let mut not_carried_out = Vec::new();
     let mut excluded = Vec::new();
@@ -118,7 +120,7 @@ pub fn plan(input: PlanInput<'_>) -> Planned {
         match (input.work.place(*index), input.seen.get(index), kind) {
             (Some(place), Some(seen), Some(kind)) => {
                 let facts = input.facts.get(&(place.identity.account.clone(), place.identity.region.clone()));
-                let desired = &evaluation.node(*index).desired;
+                let desired = &foreseen.node(*index).desired;
                 let new_sources = new_sources(&input, *index);
                 changes.push(Decision { kind, place, seen, desired, facts, new_sources }.decide());
             }
@@ -149,9 +151,27 @@ fn recorded(seen: &Seen) -> Option<Orphan> {
 
 /// What expressions may read of what was observed.
 pub fn observations(work: &Work, seen: &BTreeMap<NodeIndex, Seen>) -> Observations {
+    observed_as(work, seen, &|seen, observed| reached(seen.record.as_ref(), observed))
+}
+
+/// The same once what an earlier run did not see to its end has come there: what AWS calls ready is.
+fn settled(work: &Work, seen: &BTreeMap<NodeIndex, Seen>) -> Observations {
+    observed_as(work, seen, &|_, observed| {
+        reached(None, observed).map(|_| match observed.readiness {
+            Readiness::Ready => Production::Ready,
+            _ => Production::Configured,
+        })
+    })
+}
+
+fn observed_as(
+    work: &Work,
+    seen: &BTreeMap<NodeIndex, Seen>,
+    reached: &dyn Fn(&Seen, &Observed) -> Option<Production>,
+) -> Observations {
     let observe = |(index, seen): (&NodeIndex, &Seen)| {
         let observed = seen.observed.as_ref()?;
-        let reached = reached(seen.record.as_ref(), observed)?;
+        let reached = reached(seen, observed)?;
         let rendered = work.blank.node(*index).desired.known_part();
         Some((*index, Observation { object: observed_object(&rendered, observed, reached), reached }))
     };
@@ -357,7 +377,10 @@ impl Decision<'_> {
             after: change.after.clone(),
             unknown: None,
         });
-        let unknown = unknown.iter().map(|(path, leaf)| difference(path.clone(), Value::Null, *leaf));
+        let applied = self.seen.record.as_ref().map(|record| &record.applied);
+        let before =
+            |place: &str| applied.and_then(|applied| value_at(applied, &path::parse(place))).cloned().unwrap_or_default();
+        let unknown = unknown.iter().map(|(path, leaf)| difference(path.clone(), before(path), *leaf));
         Change { fields: known.chain(unknown).collect(), ..self.change(action, reason) }
     }
 

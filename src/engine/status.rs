@@ -1,9 +1,17 @@
 //! Status: what is recorded of an instance.
 
 use super::report::{InstanceStatus, ResourceStatus};
-use crate::state::file::{Phase, StateFile};
+use crate::state::file::{Phase, Record, StateFile};
 use crate::state::session::Holding;
 use serde_json::json;
+
+/// What a record waits for from the first delete of a destroy until an apply begins.
+pub(super) const TO_BE_DELETED: &str = "deleted";
+
+/// Whether a record bears the mark of a destroy that has begun.
+pub(super) fn is_to_be_deleted(record: &Record) -> bool {
+    record.wait.as_ref().is_some_and(|wait| wait.what == TO_BE_DELETED)
+}
 
 /// Whether a state was ever used. One is made with the first lock, before anything is known of what will be done.
 pub(super) fn is_used(state: &StateFile) -> bool {
@@ -43,7 +51,7 @@ fn word(state: &StateFile) -> &'static str {
     if state.resources.is_empty() && state.open.is_empty() {
         return "DELETED";
     }
-    if any(Phase::Deleting) {
+    if any(Phase::Deleting) || state.resources.iter().any(is_to_be_deleted) {
         return "DELETING";
     }
     if any(Phase::Failed) {
@@ -69,5 +77,18 @@ mod tests {
         state.last_entry = 1;
         assert!(is_used(&state));
         assert_eq!(of(&state, None).state, "DELETED");
+    }
+
+    #[test]
+    fn what_a_destroy_has_left_is_not_active() {
+        let mut scene = crate::engine::planner::tests::Scene::new("");
+        let mut state = StateFile::new(scene.work.key());
+        let subject = scene.seen("vpc").subject.clone();
+        state.resources.push(crate::engine::planner::tests::record(&subject, "vpc-1", Phase::Ready));
+        assert_eq!(of(&state, None).state, "ACTIVE");
+        let since = state.resources[0].since;
+        let wait = crate::state::file::Wait { what: TO_BE_DELETED.to_owned(), update: None, since };
+        state.resources[0].wait = Some(wait);
+        assert_eq!(of(&state, None).state, "DELETING");
     }
 }

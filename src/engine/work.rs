@@ -1,7 +1,7 @@
 //! Work: one expanded instance, with the account, region and role of every resource.
 
 use crate::graph::catalog::Catalog;
-use crate::graph::evaluation::{Evaluation, Included, Observations, evaluate};
+use crate::graph::evaluation::{Evaluation, Included, Observations, evaluate, foresee};
 use crate::graph::expansion::{Graph, NodeIndex};
 use crate::graph::identity::Identity;
 use crate::graph::tree::Tree;
@@ -130,6 +130,13 @@ impl Work {
     /// What every node wants, given what was observed; what is held back stays as it is.
     pub fn evaluate(&self, observations: &Observations, catalog: &dyn Catalog) -> Evaluation {
         let mut evaluation = evaluate(&self.graph, observations, catalog);
+        self.held_back.hold(&mut evaluation);
+        evaluation
+    }
+
+    /// What every node will want once what is missing has been made, as far as that is known now; for plans.
+    pub fn foresee(&self, observations: &Observations, catalog: &dyn Catalog) -> Evaluation {
+        let mut evaluation = foresee(&self.graph, observations, catalog);
         self.held_back.hold(&mut evaluation);
         evaluation
     }

@@ -19,6 +19,7 @@ use super::planner::Planned;
 use super::removal::{self, Doomed, Ended, Order};
 use super::report::{Done, End, Failure, NotReached, RunReport};
 use super::work::Work;
+use crate::engine::status::is_to_be_deleted;
 use crate::graph::catalog::{Catalog, Production, Step};
 use crate::graph::evaluation::{Evaluation, Included, Observation, Observations};
 use crate::graph::expansion::NodeIndex;
@@ -121,7 +122,11 @@ impl<'a> Run<'a> {
             let Some(record) = &mut node.record else { continue };
             let follows = record.dependencies == node.item.subject.dependencies;
             record.dependencies.clone_from(&node.item.subject.dependencies);
-            if node.action != Action::Adopt && follows {
+            let was_to_go = is_to_be_deleted(record);
+            if was_to_go {
+                record.wait = None;
+            }
+            if node.action != Action::Adopt && follows && !was_to_go {
                 continue;
             }
             if let Err(error) = self.context.journal.put(record.clone()).await {

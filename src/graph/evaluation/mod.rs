@@ -80,7 +80,13 @@ pub(crate) const MISSING_INPUT: &str = "input ";
 /// - Resources that are only known ([`super::catalog::Support::OnlyKnown`], and Secrets that are no registration) count as
 ///   existing, with the rendered object as observed.
 pub fn evaluate(graph: &Graph, observations: &Observations, catalog: &dyn Catalog) -> Evaluation {
-    run::run(graph, observations, catalog)
+    run::run(graph, observations, catalog, scope::Gates::Kept)
+}
+
+/// What a graph will want once everything that is missing has been made: as [`evaluate`], but the status of a nested instance
+/// is read although its gate is closed, as far as it has a value. For plans alone: steps wait for the gate.
+pub fn foresee(graph: &Graph, observations: &Observations, catalog: &dyn Catalog) -> Evaluation {
+    run::run(graph, observations, catalog, scope::Gates::Foreseen)
 }
 
 impl Evaluation {

@@ -1,6 +1,6 @@
 //! One evaluation of a whole graph.
 
-use super::scope::{Failure, Reader, Sight};
+use super::scope::{Failure, Gates, Reader, Sight};
 use super::{Evaluation, Included, MISSING_INPUT, NodeEvaluation, Observation, Observations, conditions, defaults};
 use crate::graph::catalog::{Catalog, Production, Scope, Support};
 use crate::graph::definition::topological;
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 
 /// See [`super::evaluate`].
-pub(super) fn run(graph: &Graph, observations: &Observations, catalog: &dyn Catalog) -> Evaluation {
+pub(super) fn run(graph: &Graph, observations: &Observations, catalog: &dyn Catalog, gates: Gates) -> Evaluation {
     let nothing = NodeEvaluation {
         included: Included::Yes,
         desired: Tree::Known(Value::Null),
@@ -24,7 +24,7 @@ pub(super) fn run(graph: &Graph, observations: &Observations, catalog: &dyn Cata
         status: None,
     };
     let nodes = vec![nothing; graph.nodes.len()];
-    let sight = Sight { graph, observations, catalog, nodes, assumed: HashMap::new() };
+    let sight = Sight { graph, observations, catalog, gates, nodes, assumed: HashMap::new() };
     let mut run = Run { sight, errors: Vec::new() };
     run.sight.nodes[0].desired = Tree::Known(graph.instance.object.clone());
     run.children(NodeIndex(0));
@@ -231,7 +231,8 @@ impl<'a> Run<'a> {
             }
         });
         let mut status = self.authored_status(index);
-        let (conditions, state) = conditions::of_instance(waiting.as_deref(), failed);
+        let shown = waiting.as_deref().filter(|_| self.sight.gates == Gates::Kept);
+        let (conditions, state) = conditions::of_instance(shown, failed);
         status.insert("state".to_owned(), Value::String(state.to_owned()));
         status.insert("conditions".to_owned(), conditions);
         self.sight.nodes[index.0].status = Some(Value::Object(status));
@@ -255,7 +256,7 @@ impl<'a> Run<'a> {
                     below.filter_map(|(key, field)| Some((key.text.clone(), self.status_field(index, field)?))).collect();
                 (!below.is_empty()).then_some(Value::Object(below))
             }
-            TemplateValue::Sequence(items) => {
+            TemplateValue::Sequence(items) if self.sight.gates == Gates::Kept => {
                 Some(Value::Array(items.iter().filter_map(|item| self.status_field(index, item)).collect()))
             }
             _ => {

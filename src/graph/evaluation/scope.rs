@@ -33,11 +33,21 @@ pub(super) enum Reader {
     Status,
 }
 
+/// Whether the gate of a nested instance keeps others from reading its status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gates {
+    /// It does while it is closed.
+    Kept,
+    /// It does not: what of the status has a value already will still have it when the gate opens.
+    Foreseen,
+}
+
 /// Everything that has been evaluated so far.
 pub(super) struct Sight<'a> {
     pub(super) graph: &'a Graph,
     pub(super) observations: &'a Observations,
     pub(super) catalog: &'a dyn Catalog,
+    pub(super) gates: Gates,
     /// By node; nodes that have not been evaluated yet are read by nobody.
     pub(super) nodes: Vec<NodeEvaluation>,
     /// Objects that nothing is done for and that count as existing.
@@ -175,10 +185,16 @@ impl Sight<'_> {
         if !reads_status(&read.path) {
             return in_tree(&evaluation.desired, &read.path);
         }
-        if reader == Reader::Gated && !evaluation.gate_open {
+        let is_closed = reader == Reader::Gated && !evaluation.gate_open;
+        if is_closed && self.gates == Gates::Kept {
             return Found::Unknown(self.gate(index));
         }
         match self.instance_object(index) {
+            // What is missing, or may lack an entry, may still come.
+            Some(object) if is_closed => match in_observed(&object, &read.path, &|_| true) {
+                Found::Known(value) if !value.is_object() => Found::Known(value),
+                _ => Found::Unknown(self.gate(index)),
+            },
             Some(object) => in_observed(&object, &read.path, &|_| true),
             None => Found::Unknown(node.address.to_string()),
         }

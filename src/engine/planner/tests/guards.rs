@@ -87,3 +87,71 @@ fn another_account_is_another_object() {
     assert!(change.starts_with("Refused: its account changes from 333333333333 to 222222222222"), "{change}");
     assert!(change.contains("take the change back, or destroy and apply anew"), "{change}");
 }
+
+/// A nested network with a gateway beside the subnet, and a second subnet that reads both through its status.
+const NESTED: &str = r#"
+apiVersion: kro.run/v1alpha1
+kind: ResourceGraphDefinition
+metadata: {name: inner.kro.run}
+spec:
+  schema:
+    apiVersion: v1alpha1
+    kind: Inner
+    spec: {accountId: string | required=true}
+    status: {vpcID: "${vpc.status.vpcID}", gatewayID: "${internet.status.internetGatewayID}"}
+  resources:
+    - id: vpc
+      template:
+        apiVersion: ec2.services.k8s.aws/v1alpha1
+        kind: VPC
+        metadata: {name: main}
+        spec: {cidrBlocks: [10.0.0.0/16]}
+    - id: internet
+      template:
+        apiVersion: ec2.services.k8s.aws/v1alpha1
+        kind: InternetGateway
+        metadata: {name: internet}
+        spec: {vpc: "${vpc.status.vpcID}"}
+---
+apiVersion: kro.run/v1alpha1
+kind: ResourceGraphDefinition
+metadata: {name: network.kro.run}
+spec:
+  schema:
+    apiVersion: v1alpha1
+    kind: Network
+    spec: {accountId: string | required=true}
+  resources:
+    - id: inner
+      template:
+        apiVersion: kro.run/v1alpha1
+        kind: Inner
+        metadata: {name: inner}
+        spec: {accountId: "${schema.spec.accountId}"}
+    - id: subnet
+      template:
+        apiVersion: ec2.services.k8s.aws/v1alpha1
+        kind: Subnet
+        metadata: {name: subnet}
+        spec: {vpcID: "${inner.status.vpcID}", cidrBlock: 10.0.0.0/24, availabilityZone: us-west-2a}
+"#;
+
+/// The gate of the network is closed while its gateway is missing; its VPC stays, and so does what reads the VPC's id.
+#[test]
+fn what_reads_the_id_of_what_stays_is_no_change() {
+    let subnet = json!({"vpcID": "vpc-1", "cidrBlock": "10.0.0.0/24", "availabilityZone": "us-west-2a"});
+    let scene = |phase| {
+        Scene::of(NESTED, "")
+            .there("inner/vpc", vpc())
+            .recorded("inner/vpc", "vpc-1", phase)
+            .recorded("inner/internet", "igw-1", Phase::Ready)
+            .there("subnet", observed("subnet-1", subnet.clone(), json!({"subnetID": "subnet-1"})))
+            .recorded("subnet", "subnet-1", Phase::Ready)
+    };
+    assert!(scene(Phase::Ready).change("inner/internet").starts_with("Create"));
+    assert_eq!(scene(Phase::Ready).change("subnet"), "None");
+    assert_eq!(scene(Phase::Created).change("subnet"), "None", "an earlier run did not see the VPC ready");
+    let mut gone = scene(Phase::Ready);
+    gone.seen("inner/vpc").observed = None;
+    assert!(gone.change("subnet").starts_with("Update [spec.vpcID"), "{}", gone.change("subnet"));
+}
