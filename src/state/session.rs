@@ -172,10 +172,11 @@ pub async fn set_aside(store: &dyn Store, instance: &InstanceKey, holder: &Holde
     Ok(kept)
 }
 
-/// Who is about to change an instance's state, as far as can be told from `host` without the lock. `None`: nobody.
+/// Who is about to change an instance's state, as far as can be told from `host` without the lock. `None`: nobody. In a store
+/// whose locks outlive their holders it is whoever has the lock, gone or not.
 pub async fn holding(store: &dyn Store, instance: &InstanceKey, host: &str) -> Result<Option<Holding>, StateError> {
     let holding = store.holding(&keys_of(instance)?.state).await?;
-    Ok(holding.filter(|holding| holding.may_last(host)))
+    Ok(holding.filter(|holding| holding.last_heard.is_some() || holding.may_last(host)))
 }
 
 /// The keys of every state in a store, readable or not, in order.
