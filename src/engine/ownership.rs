@@ -109,9 +109,10 @@ pub(super) fn refuse(planned: &mut Planned, work: &Work, own: Option<&StateFile>
 
 fn reason(what: &str, owner: &InstanceKey, instance: &InstanceKey) -> String {
     let short = |key: &InstanceKey| format!("{}/{}", key.kind, key.name);
-    let namespaces = match owner.namespace == instance.namespace {
-        true => format!(" -n {}", owner.namespace),
-        false => format!(" -n {} --to-namespace {}", owner.namespace, instance.namespace),
+    let namespaces = if owner.namespace == instance.namespace {
+        format!(" -n {}", owner.namespace)
+    } else {
+        format!(" -n {} --to-namespace {}", owner.namespace, instance.namespace)
     };
     format!(
         "{what} is recorded as an object of {owner}: {instance} cannot own it too; if it is the same instance under a new name: \
