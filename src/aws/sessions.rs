@@ -193,8 +193,10 @@ impl Sessions {
     fn session_key(&self, role: &RoleUsed, settings: Option<&AccountSettings>, instance: &str) -> SessionKey {
         let name = settings.and_then(|settings| settings.session_name.clone());
         let sts_region = settings.and_then(|settings| settings.sts_region.as_deref()).or(self.region());
+        // A role that comes from a state has none: what is recorded is shown and pasted.
+        let external_id = role.external_id.clone().or_else(|| settings.and_then(|settings| settings.external_id.clone()));
         SessionKey {
-            role: role.clone(),
+            role: RoleUsed { external_id, ..role.clone() },
             name: session_name(&name.unwrap_or_else(|| format!("fleetctl-{instance}"))),
             duration: settings.and_then(|settings| settings.duration),
             sts_region: sts_region.unwrap_or(FALLBACK_REGION).to_owned(),

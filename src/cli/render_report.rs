@@ -70,7 +70,7 @@ fn counts(report: &RunReport) -> String {
         (Action::Delete, "deleted"),
     ];
     let count = |action| report.done.iter().filter(|done| done.action == action).count();
-    let Circumstances { calls, unfinished, .. } = &report.circumstances;
+    let Circumstances { calls, unfinished, lock_lost, .. } = &report.circumstances;
     let was_made = |address: &Address| unfinished.contains(address);
     let made_and_failed = report.failed.iter().filter(|failure| was_made(&failure.address)).count();
     let made_only = report.not_reached.iter().filter(|object| was_made(&object.address)).count();
@@ -84,6 +84,8 @@ fn counts(report: &RunReport) -> String {
     let counted = counted.filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
     let nothing = match (report.done.is_empty() && made_and_failed + made_only == 0, calls) {
         (false, _) => None,
+        // What an earlier run began may have ended meanwhile.
+        (true, 0) if *lock_lost => Some("nothing was seen to end".to_owned()),
         (true, 0) => Some("nothing was changed".to_owned()),
         // Labels that were switched off, a deletion that has begun.
         (true, calls) => Some(format!("{} made, nothing finished", plural(*calls, "change"))),
@@ -208,7 +210,11 @@ fn remains(report: &RunReport, style: Style, lines: &mut Vec<String>) {
         return;
     }
     let is_removal = report.status["state"] == "DELETING";
-    let heading = if is_removal { "still there" } else { "there now" };
+    let heading = match (report.circumstances.lock_lost, is_removal) {
+        (true, _) => "recorded as there when the lock was lost",
+        (false, true) => "still there",
+        (false, false) => "there now",
+    };
     let counted = counted(present.iter().map(|one| one.kind.as_str()));
     lines.push(String::new());
     lines.push(format!("  {}: {}: {counted}", style.paint(Look::Bold, heading), plural(present.len(), "object")));

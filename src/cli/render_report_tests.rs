@@ -226,3 +226,15 @@ fn what_was_changed_counts_though_nothing_was_finished() {
     EksCluster/demo: failed after 12m 3s: 2 created, 1 updated, 1 made and failed, 1 made and not finished, 1 failed, 3 not reached.
     ");
 }
+
+#[test]
+fn a_run_that_lost_its_lock_claims_nothing_of_what_is_there() {
+    let mut lost = failed();
+    lost.status = serde_json::json!({"state": "DELETING"});
+    (lost.done, lost.not_reached) = (Vec::new(), Vec::new());
+    lost.circumstances.unfinished.clear();
+    (lost.circumstances.calls, lost.circumstances.lock_lost) = (0, true);
+    let text = text(lost, None);
+    assert!(!text.contains("nothing was changed") && !text.contains("still there"), "{text}");
+    assert!(text.contains("nothing was seen to end") && text.contains("recorded as there when the lock was lost"), "{text}");
+}

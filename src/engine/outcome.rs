@@ -40,6 +40,9 @@ pub struct Circumstances {
     pub unfinished: Vec<Address>,
     /// What has failed and has to be confirmed by name for the next apply to replace it.
     pub to_confirm: Vec<Address>,
+    /// Whether the lock was lost: what came of calls and waits under way is not known then, nor what others did since.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lock_lost: bool,
     /// Entries of the journal that could not be written, one JSON object each. `state push --entries` takes them back in.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unsaved: Vec<String>,
@@ -103,6 +106,7 @@ impl Default for Circumstances {
             calls: 0,
             unfinished: Vec::new(),
             to_confirm: Vec::new(),
+            lock_lost: false,
             unsaved: Vec::new(),
         }
     }
@@ -181,6 +185,7 @@ impl Stopwatch {
             calls,
             unfinished: unfinished.into_iter().collect(),
             to_confirm: to_confirm.map(|record| record.address.clone()).collect(),
+            lock_lost: false,
             unsaved: Vec::new(),
         };
     }

@@ -143,9 +143,14 @@ pub(super) fn refuse(planned: &mut Planned, work: &Work, own: Option<&StateFile>
 
 fn reason(what: &str, owner: &InstanceKey, instance: &InstanceKey) -> String {
     let short = |key: &InstanceKey| format!("{}/{}", key.kind, key.name);
+    let namespaces = if owner.namespace == instance.namespace {
+        format!(" -n {}", owner.namespace)
+    } else {
+        format!(" -n {} --to-namespace {}", owner.namespace, instance.namespace)
+    };
     format!(
         "{what} is recorded as an object of {owner}: {instance} cannot own it too; if it is the same instance under a new name: \
-         `fleetctl state mv {} {}`, else give the objects of {} other names",
+         `fleetctl state mv {} {}{namespaces}`, else give the objects of {} other names",
         short(owner),
         short(instance),
         short(instance)
@@ -191,9 +196,22 @@ mod tests {
             [
                 "VPC argocd/main (222222222222, us-west-2) is recorded as an object of Network/before in namespace argocd: Network/one in \
                  namespace argocd cannot own it too; if it is the same instance under a new name: `fleetctl state mv Network/before \
-                 Network/one`, else give the objects of Network/one other names"
+                 Network/one -n argocd`, else give the objects of Network/one other names"
             ]
         );
+    }
+
+    #[test]
+    fn the_way_out_for_another_namespace_names_both() {
+        let there = InstanceKey {
+            api_version: "kro.run/v1alpha1".into(),
+            kind: "EksCluster".into(),
+            namespace: "argocd".into(),
+            name: "one".into(),
+        };
+        let here = InstanceKey { namespace: "other".into(), ..there.clone() };
+        let text = reason("VPC argocd/main", &there, &here);
+        assert!(text.contains("`fleetctl state mv EksCluster/one EksCluster/one -n argocd --to-namespace other`"), "{text}");
     }
 
     #[test]

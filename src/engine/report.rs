@@ -47,12 +47,17 @@ impl RunReport {
     /// Adds that the state could not be closed after the run. What the run did is recorded in its journal all the same.
     pub(super) fn not_closed(&mut self, error: &StateError) {
         let reason = match error {
-            StateError::Unsaved { .. } => format!("{error}; `fleetctl state push --entries FILE` takes the lines below back in"),
+            StateError::Unsaved { .. } => format!(
+                "{error}; `fleetctl state push --entries FILE --to {}` takes the lines below back in. Where the whole state is gone, \
+                 `fleetctl state rebuild FILE…` with the same documents finds what was made",
+                self.instance
+            ),
             error => format!("{error}; what was done is in the journal of the state, and the next run goes on from there"),
         };
         if let StateError::Unsaved { entries, .. } = error {
             self.circumstances.unsaved.clone_from(entries);
         }
+        self.circumstances.lock_lost = error.is_lock_lost();
         self.failed.push(Failure::new(self.instance.clone(), String::new(), reason));
         self.end = End::Failed;
     }

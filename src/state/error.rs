@@ -99,7 +99,7 @@ pub enum StateError {
         source: std::io::Error,
     },
     /// At the end of a run entries could not be written. [`super::session::Session::take_back`] takes them later.
-    #[error("{source}; {} of the journal are in no file", if entries.len() == 1 { "one entry".to_owned() } else { format!("{} entries", entries.len()) })]
+    #[error("{source}; {} in no file", if entries.len() == 1 { "one entry of the journal is".to_owned() } else { format!("{} entries of the journal are", entries.len()) })]
     Unsaved {
         /// Why.
         source: Box<StateError>,
@@ -146,6 +146,15 @@ impl StateError {
         match self {
             Self::NewerVersion { key, .. } | Self::Damaged { key, .. } | Self::OtherInstance { key, .. } => Some(key),
             _ => None,
+        }
+    }
+
+    /// Whether it comes of a lock that is another's by now.
+    pub fn is_lock_lost(&self) -> bool {
+        match self {
+            Self::LockLost { .. } => true,
+            Self::Unsaved { source, .. } => source.is_lock_lost(),
+            _ => false,
         }
     }
 

@@ -150,8 +150,9 @@ impl Phase {
 pub struct RoleUsed {
     /// The role's ARN.
     pub arn: String,
-    /// The external id that its trust policy asks for. Not a secret (AWS says so), but needed to come back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The external id that its trust policy asks for. The settings give it; it is not recorded, since states and journal lines
+    /// are shown and pasted. Older versions recorded it: it is read, and left out by the next write.
+    #[serde(default, skip_serializing)]
     pub external_id: Option<String>,
 }
 

@@ -36,12 +36,15 @@ pub struct Holding {
     pub holder: Holder,
     /// Since when.
     pub since: DateTime<Utc>,
+    /// When it was heard of last, where locks stay although their holder is gone. Not part of what stands in a lock.
+    #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none", rename = "lastHeard")]
+    pub last_heard: Option<DateTime<Utc>>,
 }
 
 impl Holding {
     /// A holding that begins now.
     pub fn from_now(holder: &Holder) -> Self {
-        Self { holder: holder.clone(), since: Utc::now() }
+        Self { holder: holder.clone(), since: Utc::now(), last_heard: None }
     }
 }
 

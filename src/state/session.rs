@@ -99,12 +99,7 @@ impl Session {
     /// Takes entries that an earlier run could not write, and printed instead. Those that are in the state already change
     /// nothing, nor do those that a later run went past.
     pub async fn take_back(&self, entries: Vec<Entry>) -> Result<StateFile, StateError> {
-        let mut state = self.state();
-        for entry in entries {
-            if still_counts(&state, &entry) {
-                apply(&mut state, &entry);
-            }
-        }
+        let (state, _) = taken_back(self.state(), &entries);
         self.replace(state).await
     }
 
@@ -123,6 +118,32 @@ impl Drop for Session {
         // After `close` nobody is there to hear it.
         let _ = self.requests.send(Request::Abandon);
     }
+}
+
+/// What becomes of an entry that comes late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Late {
+    /// It says something new.
+    Taken,
+    /// The state says so already.
+    Known,
+    /// Its call was never made, or a later run went past it.
+    Obsolete,
+}
+
+/// A state with entries that come late, and what becomes of each; see [`Session::take_back`].
+pub fn taken_back(mut state: StateFile, entries: &[Entry]) -> (StateFile, Vec<Late>) {
+    let mut fates = Vec::new();
+    for entry in entries {
+        if !still_counts(&state, entry) {
+            fates.push(Late::Obsolete);
+            continue;
+        }
+        let before = state.clone();
+        apply(&mut state, entry);
+        fates.push(if state.same_content(&before) { Late::Known } else { Late::Taken });
+    }
+    (state, fates)
 }
 
 /// Whether an entry that comes late says something that the state does not know better. What is left out is harmless: the next
@@ -174,10 +195,11 @@ pub async fn set_aside(store: &dyn Store, instance: &InstanceKey, holder: &Holde
     Ok(kept)
 }
 
-/// Who is about to change an instance's state, as far as can be told from `host` without the lock. `None`: nobody.
+/// Who is about to change an instance's state, as far as can be told from `host` without the lock. `None`: nobody. In a store
+/// whose locks outlive their holders it is whoever has the lock, gone or not.
 pub async fn holding(store: &dyn Store, instance: &InstanceKey, host: &str) -> Result<Option<Holding>, StateError> {
     let holding = store.holding(&keys_of(instance)?.state).await?;
-    Ok(holding.filter(|holding| holding.may_last(host)))
+    Ok(holding.filter(|holding| holding.last_heard.is_some() || holding.may_last(host)))
 }
 
 /// The keys of every state in a store, readable or not, in order.

@@ -99,6 +99,11 @@ pub trait Lock: Send + Sync + std::fmt::Debug {
     /// [`StateError::LockLost`], with the key as instance, if it is not; another error where that cannot be told.
     fn verify(&self) -> BoxFuture<'_, Result<(), StateError>>;
 
+    /// Returns as soon as it is known, without anybody asking, that it is another's. Never, where only [`Lock::verify`] tells.
+    fn lost(&self) -> BoxFuture<'_, StateError> {
+        Box::pin(std::future::pending())
+    }
+
     /// Releases it and waits until that is done. What is not ours any more is left alone.
     fn release(self: Box<Self>) -> BoxFuture<'static, Result<(), StateError>>;
 }

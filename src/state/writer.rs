@@ -106,7 +106,7 @@ impl Writer {
 
     /// Serves requests until it is told to close or to abandon, or nobody is left to ask.
     pub(super) async fn run(mut self, mut requests: mpsc::UnboundedReceiver<Request>) {
-        while let Some(first) = requests.recv().await {
+        while let Some(first) = self.next(&mut requests).await {
             let settled = self.settle().await;
             let mut batch = Batch::new(&self.current(), &self.unsaved);
             let mut last = self.take(&mut batch, first);
@@ -139,6 +139,19 @@ impl Writer {
         if let Err(error) = self.lock.release().await {
             tracing::warn!(%error, "the lock could not be released");
         }
+    }
+
+    /// The next request. Where the lock is found to be lost meanwhile, whoever waits for anything is told at once.
+    async fn next(&mut self, requests: &mut mpsc::UnboundedReceiver<Request>) -> Option<Request> {
+        if !matches!(self.broken, Some(Broken::Lost(_))) {
+            tokio::select! {
+                biased;
+                request = requests.recv() => return request,
+                error = self.lock.lost() => self.broken = Some(Broken::of(error)),
+            }
+            self.is_open.send_replace(false);
+        }
+        requests.recv().await
     }
 
     /// Puts a request into the batch, or says how it ends the writer.

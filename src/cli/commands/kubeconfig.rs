@@ -155,10 +155,12 @@ fn entry(context: &Context, arguments: &Kubeconfig, cluster: &RecordedCluster, a
         }
         None => cluster.role.clone(),
     };
-    let session = role.as_ref().and_then(|role| RoleArn::parse(&role.arn)).and_then(|role| {
-        let accounts = context.settings.accounts();
-        accounts.get(role.account).and_then(|account| account.session_name.clone())
-    });
+    let accounts = context.settings.accounts();
+    let account = role.as_ref().and_then(|role| RoleArn::parse(&role.arn)).and_then(|role| accounts.get(role.account));
+    let session = account.and_then(|account| account.session_name.clone());
+    // The state does not hold it, the settings do.
+    let external_id = account.and_then(|account| account.external_id.clone());
+    let role = role.clone().map(|role| RoleUsed { external_id: role.external_id.or(external_id), ..role });
     let exec = Exec {
         command: own_name(std::env::current_exe().ok().as_deref(), &context.environment),
         arguments: token_arguments(cluster, role.as_ref(), session.as_deref()),

@@ -12,6 +12,8 @@ use crate::cli::targets::{is_key_of, unknown};
 use crate::engine::report::{End, InstanceStatus, ResourceStatus};
 use crate::state::error::StateError;
 use crate::state::file::Phase;
+use crate::state::lock::ago;
+use chrono::Utc;
 use std::collections::BTreeMap;
 
 /// Prints what is recorded. A state that cannot be read does not hide the others.
@@ -114,7 +116,11 @@ fn run_of(instance: &InstanceStatus) -> Option<String> {
         Some(_) => "being destroyed by",
         None => "in use by",
     };
-    Some(format!("{done} {run}"))
+    let Some(heard) = run.last_heard else { return Some(format!("{done} {run}")) };
+    let InstanceStatus { kind, name, namespace, .. } = instance;
+    let heard = ago(heard, Utc::now());
+    let way_out = format!("if that run is gone, `fleetctl state unlock {kind}/{name} -n {namespace}` with this --state");
+    Some(format!("{done} {run}; last heard of {heard}. A lock in S3 stays until it is released: {way_out}"))
 }
 
 /// What the phases mean that are not `ready`, as far as they are shown.
@@ -245,6 +251,7 @@ mod tests {
             instance.run = command.map(|command| Holding {
                 holder: Holder { pid: 7, host: "here".into(), user: "me".into(), command: command.into() },
                 since: DateTime::from_timestamp(1_800_000_000, 0).unwrap(),
+                last_heard: None,
             });
             render(&[&instance], Style::new(false), None).lines().take(2).last().unwrap().trim().to_owned()
         };
@@ -263,6 +270,19 @@ mod tests {
         no run is going on; the same command again goes on
         ");
         assert!(headed("ACTIVE", None).starts_with("ADDRESS"));
+    }
+
+    #[test]
+    fn a_lock_that_outlives_its_run_comes_with_the_way_out() {
+        let mut instance = instance();
+        let command = "fleetctl apply a.yaml".to_owned();
+        let holder = Holder { pid: 7, host: "here".into(), user: "me".into(), command };
+        let last_heard = Some(Utc::now() - chrono::Duration::minutes(40));
+        instance.run = Some(Holding { last_heard, ..Holding::from_now(&holder) });
+        let text = run_of(&instance).unwrap();
+        assert!(text.starts_with("being applied by process 7 of me on here since "), "{text}");
+        assert!(text.contains("last heard of 40 minutes ago") && !text.contains("apply again"), "{text}");
+        assert!(text.contains("`fleetctl state unlock EksCluster/demo -n argocd`"), "{text}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::state::store::{Lock, Stored};
 use chrono::{DateTime, Utc};
 use futures::future::{BoxFuture, FutureExt as _};
 use serde::{Deserialize, Serialize};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -95,7 +95,7 @@ struct Held {
     lock: String,
     nonce: String,
     /// Who has it instead, once that is known.
-    lost: OnceLock<String>,
+    lost: watch::Sender<Option<String>>,
 }
 
 /// Takes the lock that belongs to a key.
@@ -109,7 +109,8 @@ pub(super) async fn take(store: &S3Store, key: &str, holder: &Holder) -> Result<
         Err(StateError::Conflict { .. }) => return Err(locked(key, look(store, key).await?.as_ref())),
         tag => tag?,
     };
-    let held = Held { store: store.clone(), key: key.to_owned(), lock, nonce: content.nonce.clone(), lost: OnceLock::new() };
+    let held =
+        Held { store: store.clone(), key: key.to_owned(), lock, nonce: content.nonce.clone(), lost: watch::Sender::new(None) };
     let held = (Arc::new(held), Counted::new());
     let heart = tokio::spawn(beat(held.0.clone(), content, tag));
     let taken = S3Lock { held: Some(held), heart };
@@ -171,21 +172,38 @@ impl Held {
             Some((None, _)) => "something else stands in its place".to_owned(),
             None => "somebody has removed it (`fleetctl state unlock` does that)".to_owned(),
         };
-        Ok(Err(self.lost.get_or_init(|| by).clone()))
+        // What was seen first stays.
+        self.lost.send_if_modified(|lost| lost.is_none() && lost.replace(by.clone()).is_none());
+        Ok(Err(self.known_lost().unwrap_or(by)))
+    }
+
+    fn known_lost(&self) -> Option<String> {
+        self.lost.borrow().clone()
+    }
+
+    fn lost(&self, reason: String) -> StateError {
+        StateError::LockLost { instance: self.key.clone(), reason }
     }
 
     async fn verify(&self) -> Result<(), StateError> {
-        let lost = |reason: String| StateError::LockLost { instance: self.key.clone(), reason };
-        if let Some(by) = self.lost.get() {
-            return Err(lost(by.clone()));
+        if let Some(by) = self.known_lost() {
+            return Err(self.lost(by));
         }
-        self.look().await?.map(|_| ()).map_err(lost)
+        self.look().await?.map(|_| ()).map_err(|by| self.lost(by))
+    }
+
+    /// Waits until the renewal, or anything else, has found that it is lost.
+    async fn wait_lost(&self) -> StateError {
+        let mut lost = self.lost.subscribe();
+        // The sender is not dropped while it is borrowed.
+        let by = lost.wait_for(Option::is_some).await.ok().and_then(|by| by.clone());
+        self.lost(by.unwrap_or_default())
     }
 
     /// Removes the lock if it is ours. Between the look and the removal somebody might break it and another take it; the
     /// one whose lock is removed then notices before its next segment.
     async fn release(&self) -> Result<(), StateError> {
-        if self.lost.get().is_none() && self.look().await?.is_ok() {
+        if self.known_lost().is_none() && self.look().await?.is_ok() {
             self.store.delete(&self.lock).await?;
         }
         Ok(())
@@ -198,6 +216,16 @@ impl Lock for S3Lock {
             match &self.held {
                 Some((held, _)) => held.verify().await,
                 None => Ok(()),
+            }
+        }
+        .boxed()
+    }
+
+    fn lost(&self) -> BoxFuture<'_, StateError> {
+        async move {
+            match &self.held {
+                Some((held, _)) => held.wait_lost().await,
+                None => std::future::pending().await,
             }
         }
         .boxed()

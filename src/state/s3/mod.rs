@@ -278,7 +278,11 @@ impl Store for S3Store {
     }
 
     fn holding<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Holding>, StateError>> {
-        async move { Ok(self.look_at_lock(key).await?.and_then(|seen| seen.holding)) }.boxed()
+        async move {
+            let Some(seen) = self.look_at_lock(key).await? else { return Ok(None) };
+            Ok(seen.holding.map(|holding| Holding { last_heard: seen.last_heard, ..holding }))
+        }
+        .boxed()
     }
 
     fn look_at_lock<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Seen>, StateError>> {

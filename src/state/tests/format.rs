@@ -274,3 +274,12 @@ async fn the_file_reads_well() {
     insta::assert_json_snapshot!(file);
     assert_eq!(read(&store).await.open.len(), 1);
 }
+
+/// External ids are in states of older versions: they are read, and neither shown nor written again.
+#[test]
+fn an_external_id_is_read_and_not_written_again() {
+    let old = json!({"arn": "arn:aws:iam::111122223333:role/hub", "externalId": "x-1"});
+    let role: super::super::file::RoleUsed = serde_json::from_value(old).unwrap();
+    assert_eq!(role.external_id.as_deref(), Some("x-1"));
+    assert_eq!(serde_json::to_value(&role).unwrap(), json!({"arn": "arn:aws:iam::111122223333:role/hub"}));
+}

@@ -200,6 +200,18 @@ fn describe(states: usize, findings: &[Finding], store: &str) -> String {
     format!("{looked}: {said}\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 
+/// What is wrong and what a restore does, without the command that is being carried out.
+fn what_is_done(error: &str, name: &str) -> String {
+    error.replace(&format!("`fleetctl state doctor {name} --restore` goes back"), "This goes back")
+}
+
+#[cfg(test)]
+#[test]
+fn a_restore_does_not_tell_to_give_the_same_command() {
+    let error = "a is damaged: no JSON. `fleetctl state doctor EksCluster/a -n argocd --restore` goes back to serial 4";
+    assert_eq!(what_is_done(error, "EksCluster/a -n argocd"), "a is damaged: no JSON. This goes back to serial 4");
+}
+
 async fn put_right(context: &Context, store: Arc<dyn Store>, key: String) -> Result<u8, CliError> {
     let survey = survey(&*store, &key).await?;
     let Err(error) = &survey.state else {
@@ -207,7 +219,7 @@ async fn put_right(context: &Context, store: Arc<dyn Store>, key: String) -> Res
             "{key} is whole: there is nothing to restore; `fleetctl state history` shows its versions"
         )));
     };
-    show(context, &error.to_string());
+    show(context, &what_is_done(&error.to_string(), &survey.name));
     Questions::new(context, "state doctor").whether("Go back to what is whole?").await?;
     let holder = context.environment.holder(&context.command_line.to_string());
     let restored = restore(store, &key, &holder, None).await?;

@@ -51,8 +51,11 @@ pub(super) async fn run(context: &Context, arguments: &History) -> Result<u8, Cl
     let versions = versions(&survey);
     let entries_since = survey.segments.iter().flat_map(|segment| &segment.entries).map(Vec::len).sum();
     let rows = versions.iter().map(row);
-    let mut text =
-        table(["SERIAL", "LATEST", "WRITTEN BY", "RESOURCES", "ADDED", "REMOVED", "CHANGED"], rows, context.printer.style());
+    let mut text = table(
+        ["SERIAL", "YOUNGEST RESOURCE", "WRITTEN BY", "RESOURCES", "ADDED", "REMOVED", "CHANGED"],
+        rows,
+        context.printer.style(),
+    );
     if entries_since > 0 {
         text =
             format!("{text}\n\nA journal of {} goes on from there.", plural(entries_since, "entry").replace("entrys", "entries"));
@@ -84,9 +87,9 @@ fn version(state: &StateFile, before: Option<&StateFile>) -> Version {
         these.resources.iter().filter(|record| is_meant(record)).map(|record| record.address.to_string()).collect::<Vec<_>>()
     };
     let is_changed = |before: &StateFile, record: &crate::state::file::Record| {
-        before
-            .record(&record.identity)
-            .is_some_and(|old| old.applied != record.applied || old.phase != record.phase || old.id != record.id)
+        before.record(&record.identity).is_some_and(|old| {
+            old.address != record.address || old.applied != record.applied || old.phase != record.phase || old.id != record.id
+        })
     };
     Version {
         latest: state.resources.iter().map(|record| record.since).max(),

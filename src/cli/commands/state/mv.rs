@@ -48,12 +48,14 @@ async fn resource(context: &Context, arguments: &Mv, store: Arc<dyn Store>, hold
     let session = Session::open(store, state.instance.clone(), holder).await?;
     let after = session.replace(renamed(&session.state(), arguments)?).await?;
     session.close().await?;
-    let text = format!("{} is {} now; serial {}. {TAGS}", arguments.source, arguments.destination, after.serial);
+    let text = format!("{} is {} now; serial {}. {TAGS_OF_RESOURCE}", arguments.source, arguments.destination, after.serial);
     let changed = vec![arguments.destination.clone()];
     print(context, Changed { key: after.instance.store_key(), serial: after.serial, addresses: changed }, &text);
     Ok(0)
 }
 
+const TAGS_OF_RESOURCE: &str = "The address in the documents wins: where they have the new one, the next apply puts it into the \
+tags on AWS; where they still have the old one, it takes that back.";
 const TAGS: &str = "The next apply puts the new name into the tags on AWS.";
 
 /// The first two parts of an address: KIND/NAME.

@@ -14,7 +14,7 @@ use crate::state::error::StateError;
 use crate::state::file::{InstanceKey, Record, StateFile};
 use crate::state::journal::Entry;
 use crate::state::lock::Holder;
-use crate::state::session::{Session, import};
+use crate::state::session::{Late, Session, import, read_key, taken_back};
 use crate::state::store::Store;
 use crate::state::survey::{restore, survey};
 use std::path::Path;
@@ -107,19 +107,42 @@ async fn push_entries(
     let text = blocking(move || read_lines(&path)).await?;
     let entries = entries(&file.display().to_string(), &text)?;
     let name = arguments.to.as_deref().unwrap_or_default();
-    let state = select::state(&*store, name, arguments.namespace.as_deref()).await?;
+    let key = select::key(&*store, name, arguments.namespace.as_deref()).await;
+    let state = match key {
+        Ok(key) => read_key(&*store, &key).await?,
+        Err(CliError::Usage(_)) if name.split('/').count() == 2 => None,
+        Err(error) => return Err(error),
+    };
+    let Some(state) = state else { return Err(without_state(name, &store.name())) };
     check_home(&entries, &state.instance)?;
-    let changed: Vec<String> = entries.iter().filter_map(address).collect();
     let count = plural(entries.len(), "entry");
     Questions::new(context, "state push")
         .whether(&format!("Add {} to {}?", count.replace("entrys", "entries"), state.instance))
         .await?;
     let session = Session::open(store, state.instance.clone(), holder).await?;
+    let (_, fates) = taken_back(session.state(), &entries);
+    let taken = entries.iter().zip(&fates).filter(|(_, fate)| **fate == Late::Taken);
+    let changed: Vec<String> = taken.filter_map(|(entry, _)| address(entry)).collect();
     let after = session.take_back(entries).await?;
     session.close().await?;
-    let resources = plural(changed.len(), "resource");
-    print_result(context, &after, changed, &resources);
+    let text = format!("{}: {}; serial {}.", after.instance, counted(&fates), after.serial);
+    print(context, Changed { key: after.instance.store_key(), serial: after.serial, addresses: changed }, &text);
     Ok(0)
+}
+
+/// What became of the lines.
+fn counted(fates: &[Late]) -> String {
+    let count = |fate: Late| fates.iter().filter(|one| **one == fate).count();
+    let [taken, known, obsolete] = [Late::Taken, Late::Known, Late::Obsolete].map(count);
+    format!("of {}, {taken} taken, {known} in the state already, {obsolete} obsolete", plural(fates.len(), "line"))
+}
+
+/// Entries go on from a state: without it they are worth nothing.
+fn without_state(name: &str, store: &str) -> CliError {
+    CliError::Usage(format!(
+        "nothing is recorded of {name} in {store}, and entries only go on from a state; if its state is lost: \
+         `fleetctl state rebuild FILE…` finds what was made by its tags and names"
+    ))
 }
 
 /// What a file or standard input holds.
@@ -240,6 +263,26 @@ mod tests {
         let refused = check_elsewhere(&store, &StateFile { instance, ..state() }).await.unwrap_err();
         assert_eq!(refused.exit_code(), 4);
         assert!(refused.to_string().contains("2 objects of EksCluster/two in namespace argocd are recorded by EksCluster/one"));
+    }
+
+    #[test]
+    fn what_became_of_each_line_is_said() {
+        let record = |since: &str| {
+            let mut record = state().resources[0].clone();
+            record.since = since.parse().unwrap();
+            Box::new(record)
+        };
+        let unknown = crate::graph::identity::Identity { name: "other".into(), ..state().resources[0].identity.clone() };
+        let entries = [
+            Entry::Put { record: record("2027-01-01T00:00:00Z") },
+            Entry::Put { record: record("2027-01-01T00:00:00Z") },
+            Entry::Put { record: record("2025-01-01T00:00:00Z") },
+            Entry::Forget { identity: unknown },
+        ];
+        let (after, fates) = taken_back(state(), &entries);
+        assert_eq!(after.resources[0].since, record("2027-01-01T00:00:00Z").since);
+        assert_eq!(counted(&fates), "of 4 lines, 1 taken, 1 in the state already, 2 obsolete");
+        assert!(without_state("EksCluster/one", "./state").to_string().contains("`fleetctl state rebuild FILE…`"));
     }
 
     #[test]
