@@ -12,6 +12,10 @@ use crate::state::error::StateError;
 use crate::state::file::InstanceKey;
 use std::path::{Path, PathBuf};
 
+/// What is not recorded may be there all the same.
+const IF_LOST: &str = "if its state is lost, `fleetctl state rebuild FILE…` with its documents makes it anew from what is there, and destroy \
+removes that";
+
 /// The instances that a store knows.
 #[derive(Debug, Default)]
 pub struct Recorded {
@@ -81,7 +85,7 @@ fn of_documents(loaded: Loaded, recorded: &Recorded) -> Result<Vec<InstanceKey>,
     for (key, node) in &keys {
         if !recorded.has(key) {
             let problem = Diagnostic::error("not-recorded", not_recorded(&key.to_string(), &recorded.store)).at(&node.location);
-            problems.push(problem.suggest("if its state is lost, `fleetctl state rebuild` makes it anew from what is there"));
+            problems.push(problem.suggest(IF_LOST));
         }
     }
     if has_errors(&problems) { Err(CliError::Documents(problems)) } else { Ok(keys.into_iter().map(|(key, _)| key).collect()) }
@@ -122,7 +126,8 @@ fn not_there(text: &str, namespace: Option<&str>, recorded: &Recorded) -> String
         return format!("{text} is not recorded in namespace {namespace}, but in namespace {}", key.namespace);
     }
     let names: Vec<_> = recorded.keys.iter().map(|key| (key.kind.as_str(), key.name.as_str())).collect();
-    unknown(text, &names, &recorded.store)
+    let unknown = unknown(text, &names, &recorded.store);
+    if text.contains('/') { format!("{unknown}\n{IF_LOST}") } else { unknown }
 }
 
 /// The recorded instances that KIND/NAME and a namespace name. The case of the kind does not matter, as with kubectl.
@@ -203,9 +208,11 @@ mod tests {
           EksCluster/two --namespace argocd
           EksCluster/two --namespace other
         nothing is recorded of EksCluster/oen in ./state; did you mean `EksCluster/one`?
+        if its state is lost, `fleetctl state rebuild FILE…` with its documents makes it anew from what is there, and destroy removes that
         EksCluster/one is not recorded in namespace other, but in namespace argocd
         `one` names no instance: use KIND/NAME; did you mean `EksCluster/one`?
         nothing is recorded of EksCluster/three in ./state; did you mean `EksCluster/two`?
+        if its state is lost, `fleetctl state rebuild FILE…` with its documents makes it anew from what is there, and destroy removes that
         argocd/EksCluster.three.json is damaged: no JSON
         ");
     }

@@ -168,7 +168,11 @@ fn nothing_is_recorded_at_first() {
     let destroy = folder.run("destroy --yes EksCluster/workload-cluster1");
     assert_eq!(
         (destroy.code, destroy.error.as_str()),
-        (4, "error: nothing is recorded of EksCluster/workload-cluster1 in DIR/state\n")
+        (
+            4,
+            "error: nothing is recorded of EksCluster/workload-cluster1 in DIR/state\nif its state is lost, `fleetctl state rebuild \
+             FILE…` with its documents makes it anew from what is there, and destroy removes that\n"
+        )
     );
     assert_eq!(folder.run("destroy --yes DIR/cluster.yaml").code, 4);
 }

@@ -28,7 +28,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_mins(10);
 pub(super) async fn run(context: &Context, arguments: &Destroy) -> Result<u8, CliError> {
     let store = launch::store(context);
     let mut recorded = recorded(&*store).await?;
-    let keys = targets::keys(arguments, &mut recorded).await.map_err(or_lost)?;
+    let keys = targets::keys(arguments, &mut recorded).await?;
     // One that is to be destroyed is named when it is opened.
     for (_, error) in recorded.unreadable.iter().filter(|(key, _)| !keys.iter().any(|named| named.store_key() == *key)) {
         context.printer.failure(&format!("warning: {error}"));
@@ -75,18 +75,6 @@ async fn refuse_lost(context: &Context, engine: &Engine, documents: Vec<PathBuf>
     Ok(())
 }
 
-/// What is not recorded may be there all the same.
-fn or_lost(error: CliError) -> CliError {
-    match error {
-        CliError::Usage(text) if text.starts_with("nothing is recorded of ") && !text.contains("state rebuild") => {
-            CliError::Usage(format!(
-                "{text}; if its state is lost: `fleetctl state rebuild FILE…` with its documents, then destroy"
-            ))
-        }
-        error => error,
-    }
-}
-
 /// How Applications are removed first, if they are.
 fn drain(arguments: &Destroy) -> Result<Option<Drain>, CliError> {
     let timeout = match &arguments.drain_timeout {
@@ -125,16 +113,4 @@ async fn recorded(store: &dyn Store) -> Result<Recorded, CliError> {
         }
     }
     Ok(recorded)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_destroy_of_what_is_not_recorded_names_rebuild() {
-        let said = |text: &str| or_lost(CliError::Usage(text.to_owned())).to_string();
-        assert!(said("nothing is recorded of EksCluster/x in ./state").contains("`fleetctl state rebuild FILE…`"));
-        assert_eq!(said("`x` names no instance"), "`x` names no instance");
-    }
 }

@@ -1,5 +1,6 @@
 //! Recovery on the simulated AWS: states that are lost, objects that somebody made by hand, and what no state knows.
 
+mod destroy;
 mod import;
 mod orphans;
 mod rebuild;
