@@ -105,18 +105,18 @@ pub(super) struct Patience<'a> {
 }
 
 impl Patience<'_> {
-    /// How much of the window is left to whoever has looked since `began`: time that no clock of another process, nor one
-    /// that is set, can shorten or lengthen.
-    fn left(&self, began: Instant) -> Option<Duration> {
-        self.window.checked_sub(began.elapsed()).filter(|left| !left.is_zero())
+    /// How much of the window was left, when asking, to whoever has looked since `began`: time that no clock of another process,
+    /// nor one that is set, can shorten or lengthen. An answer may be slow: what it says was true when it was asked for.
+    fn left(&self, began: Instant, asked: Instant) -> Option<Duration> {
+        self.window.checked_sub(asked - began).filter(|left| !left.is_zero())
     }
 
-    /// What it means that a recorded object is not shown, if it was looked for since `began`: the clock by which it was made
-    /// may have been another one, ahead or behind.
-    fn unless_clocks_differ(&self, record: &Record, began: Instant, presence: Presence) -> Presence {
+    /// What it means that a recorded object is not shown, if `left` of the window was left when it was asked for: the clock by
+    /// which it was made may have been another one, ahead or behind.
+    fn unless_clocks_differ(&self, record: &Record, left: Option<Duration>, presence: Presence) -> Presence {
         // What is being deleted was seen before.
         let is_old = record.phase == Phase::Deleting || self.clock.now() - record.created_at >= CLOCKS_DIFFER;
-        match (presence, self.left(began)) {
+        match (presence, left) {
             (Presence::NotVisibleYet(_), None) => Presence::Absent,
             (Presence::NotVisibleYet(by_the_clock), Some(left)) => Presence::NotVisibleYet(by_the_clock.min(left)),
             (Presence::Absent, Some(left)) if !is_old => Presence::NotVisibleYet(left),
@@ -126,10 +126,10 @@ impl Patience<'_> {
 
     /// How long an object has still to be looked at before it counts that it is there: its removal was begun, and what is
     /// gone is shown for a while. Whoever removes it need not know.
-    fn may_be_gone(&self, record: &Record, observed: &Observed, depth: Depth, began: Instant) -> Option<Duration> {
+    fn may_be_gone(&self, record: &Record, observed: &Observed, depth: Depth, left: Option<Duration>) -> Option<Duration> {
         let was_begun = record.phase == Phase::Deleting && observed.readiness != Readiness::Deleting;
         let is_old = self.clock.now() - record.since >= CLOCKS_DIFFER;
-        self.left(began).filter(|_| was_begun && !is_old && depth == Depth::Whole && !self.stop.requested())
+        left.filter(|_| was_begun && !is_old && depth == Depth::Whole && !self.stop.requested())
     }
 }
 
@@ -144,9 +144,10 @@ pub(super) async fn look_until_sure(
     let View { subject, .. } = view;
     let (mut said, began) = (false, Instant::now());
     loop {
+        let left = patience.left(began, Instant::now());
         let presence = look(view, record, patience, depth).await?;
-        let (state, left) = match patience.unless_clocks_differ(record, began, presence) {
-            Presence::Present(observed) => match patience.may_be_gone(record, &observed, depth, began) {
+        let (state, left) = match patience.unless_clocks_differ(record, left, presence) {
+            Presence::Present(observed) => match patience.may_be_gone(record, &observed, depth, left) {
                 Some(left) => ("still shown", left),
                 None => return Ok(Some(*observed)),
             },

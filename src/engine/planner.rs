@@ -424,12 +424,16 @@ fn nobodys(observed: &Observed) -> String {
 
 /// Why a change is refused, and the way out.
 pub fn refusal(change: &FieldChange) -> String {
-    let why = change.reason.unwrap_or("it cannot be changed in place");
     let way_out = match change.changeability {
         Changeability::Replacement => "take the change back, or destroy and apply anew",
         Changeability::NotCarriedOut | Changeability::InPlace => "take the change back, or make it by hand and apply again",
     };
-    format!("{}: {why}; {way_out}", change.path)
+    format!("{}; {way_out}", why_impossible(change))
+}
+
+/// Which field it is, and why a change of it is refused.
+pub(super) fn why_impossible(change: &FieldChange) -> String {
+    format!("{}: {}", change.path, change.reason.unwrap_or("it cannot be changed in place"))
 }
 
 /// Paths of fields that are set but that fleetctl does not carry out.

@@ -92,7 +92,7 @@ fn objects_that_are_found_by_their_tags_alone_are_not_made_again_where_their_sta
     for command in [&["plan", "cluster.yaml"][..], &["apply", "cluster.yaml", "--yes"], &["plan", "cluster.yaml", "-o", "json"]] {
         let refused = world.fleetctl(command).expect(1);
         let all = format!("{}{}", refused.stdout, refused.stderr);
-        assert!(all.contains(&vpc) && all.contains("lineage") && all.contains("--state"), "{all}");
+        assert!(all.contains(&vpc) && all.contains("another state has made them") && all.contains("--state"), "{all}");
         assert_eq!(all.matches(&vpc).count(), 1, "{all}");
     }
     assert_eq!(world.aws.mutating(), []);

@@ -37,7 +37,7 @@ fn a_live_cluster_is_not_renamed_moved_or_orphaned_by_its_documents() {
     // Another name of the instance would be another owner of the same objects.
     let renamed = text.replacen("name: workload-cluster1", "name: another", 1);
     world.write("renamed.yaml", &renamed);
-    let mv = "`fleetctl state mv EksCluster/workload-cluster1 EksCluster/another`";
+    let mv = "`fleetctl state mv EksCluster/workload-cluster1 EksCluster/another -n argocd`";
     refused(&world, &["apply", "renamed.yaml", "--yes"], 1, &["is recorded as an object of EksCluster/workload-cluster1", mv]);
     assert!(!world.folder.path().join("state/argocd/EksCluster.another.json").exists(), "nothing was recorded");
 

@@ -11,13 +11,14 @@ use crate::engine::apply::{Site, context};
 use crate::engine::context::Item;
 use crate::engine::drift::is_used;
 use crate::engine::plan::FieldDifference;
+use crate::engine::planner::why_impossible;
 use crate::engine::refresh::Wanted;
 use crate::engine::report::EngineError;
 use crate::engine::stop::Stop;
 use crate::engine::work::Work;
 use crate::graph::identity::Address;
 use crate::graph::tree::Tree;
-use crate::kinds::kind::{Changeability, Observed, Owner, Readiness, Subject, Takeover, why_failed};
+use crate::kinds::kind::{Changeability, FieldChange, Observed, Owner, Readiness, Subject, Takeover, why_failed};
 use crate::state::file::{Record, StateFile, Verb};
 use crate::state::session::{self, Session};
 use chrono::{DateTime, Utc};
@@ -272,7 +273,7 @@ fn taken(
     let (record, changes) = records::record_of(item, observed, desired, now);
     let (fields, impossible): (Vec<_>, Vec<_>) =
         changes.iter().partition(|change| change.changeability == Changeability::InPlace);
-    let impossible: Vec<String> = impossible.into_iter().map(crate::engine::planner::refusal).collect();
+    let impossible: Vec<String> = impossible.into_iter().map(differs).collect();
     if !impossible.is_empty() && !confirmed {
         let list = impossible.join("\n  ");
         return Err(refused(format!(
@@ -292,7 +293,17 @@ fn taken(
     Ok((Record { adopted: true, ..record }, report))
 }
 
-fn difference(change: &crate::kinds::kind::FieldChange) -> FieldDifference {
+/// A field in which the object is other than the documents say, and in which no apply can change it. The object was there first: the
+/// documents have to follow it.
+fn differs(change: &FieldChange) -> String {
+    let (is, says) = (&change.before, &change.after);
+    format!(
+        "{} (it is {is}, the documents say {says}); have the documents say what it is, or do not import it",
+        why_impossible(change)
+    )
+}
+
+fn difference(change: &FieldChange) -> FieldDifference {
     FieldDifference { path: change.path.clone(), before: change.before.clone(), after: change.after.clone(), unknown: None }
 }
 

@@ -207,10 +207,12 @@ pub(super) async fn wait_ready(context: &Context, item: &Item, begun: Begun) -> 
             () = tokio::time::sleep(pause) => {}
             () = context.ends() => return Err(Trouble::Stopped),
         }
+        // An answer may be slow: what it says was true when it was asked for.
+        let asked = since.elapsed();
         let state = match look(item.view(), &record, context.patience(), Depth::Watch).await {
             Err(error) if passes(&error) => format!("not answered ({})", error.code),
             Err(error) => return Err(error.into()),
-            Ok(Presence::NotVisibleYet(_)) if since.elapsed() >= context.window => {
+            Ok(Presence::NotVisibleYet(_)) if asked >= context.window => {
                 // Whatever clock it was made by: it was made before this wait began.
                 return Err(fail(context, record, "it is gone").await);
             }

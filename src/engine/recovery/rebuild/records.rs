@@ -46,10 +46,10 @@ pub(in crate::engine::recovery) struct Home {
 impl Home {
     /// That of the registration, or of the cluster, or of anything.
     pub(in crate::engine::recovery) fn among<'a>(
-        places: impl Iterator<Item = (&'a Identity, Option<&'a RoleUsed>)> + Clone,
+        places: impl Iterator<Item = (&'a Identity, Option<&'a RoleUsed>)>,
     ) -> Option<Self> {
-        let of_kind = |kind: &'static str| places.clone().find(move |(identity, _)| identity.kind == kind);
-        let (identity, role) = of_kind("Secret").or_else(|| of_kind("Cluster")).or_else(|| places.clone().next())?;
+        let rank = |kind: &str| ["Secret", "Cluster"].iter().position(|first| *first == kind).unwrap_or(2);
+        let (identity, role) = places.min_by_key(|(identity, _)| rank(&identity.kind))?;
         Some(Self { account: identity.account.clone(), region: identity.region.clone(), role: role.cloned() })
     }
 }
