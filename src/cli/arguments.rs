@@ -56,7 +56,7 @@ pub enum Command {
     /// Look after recorded state
     #[command(subcommand)]
     State(State),
-    /// Take an object that is there and is nobody's into an instance's state; a destroy deletes it with the others then
+    /// Take an object that is there and is nobody's into an instance's state
     Import(Import),
     /// Show what bears fleetctl's tags and is in no state, and what is recorded and not there; change nothing
     Orphans(Orphans),
