@@ -112,11 +112,6 @@ pub fn owner(tags: &Tags, marks: &Marks) -> Owner {
     }
 }
 
-/// The instance that tags (or annotations) name, as a tag's [`value`].
-pub fn instance(tags: &Tags) -> Option<&str> {
-    [INSTANCE, INSTANCE_ANNOTATION].iter().find_map(|key| tags.get(*key)).map(String::as_str)
-}
-
 /// The tags of a spec in ACK's shape: a list of `key` and `value` (EC2, IAM) or a map (EKS). Leaves that are not texts
 /// are left out.
 pub fn of_spec(tags: &Value) -> Tags {

@@ -416,7 +416,7 @@ impl Site {
         if !takes_on && state.is_none_or(|state| state.resources.is_empty()) {
             return Ok(());
         }
-        let (recorded, _) = ownership::look_at_others(self.engine.store.as_ref(), &work.key(), state).await?;
+        let (recorded, _) = ownership::look_at_others(self.engine.store.as_ref(), &work.key(), state, |_| {}).await?;
         if takes_on {
             ownership::refuse(planned, work, state, &recorded);
         }

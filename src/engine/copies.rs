@@ -106,15 +106,17 @@ fn unrecorded(ids: Vec<String>, state: &StateFile) -> Vec<String> {
 
 /// The recorded objects that name an id.
 fn named_by(state: &StateFile, id: &str) -> Vec<String> {
-    let names = |record: &&Record| holds(&record.applied, id) || holds(&record.status, id);
+    let is_it = |text: &str| text == id;
+    let names = |record: &&Record| holds(&record.applied, &is_it) || holds(&record.status, &is_it);
     state.resources.iter().filter(names).map(|record| record.address.to_string()).collect()
 }
 
-pub(super) fn holds(value: &Value, text: &str) -> bool {
+/// Whether a text anywhere in a value is the one that is looked for.
+pub(super) fn holds(value: &Value, is_it: &dyn Fn(&str) -> bool) -> bool {
     match value {
-        Value::String(found) => found == text,
-        Value::Array(items) => items.iter().any(|item| holds(item, text)),
-        Value::Object(entries) => entries.values().any(|entry| holds(entry, text)),
+        Value::String(text) => is_it(text),
+        Value::Array(items) => items.iter().any(|item| holds(item, is_it)),
+        Value::Object(entries) => entries.values().any(|entry| holds(entry, is_it)),
         _ => false,
     }
 }

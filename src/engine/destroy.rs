@@ -2,6 +2,7 @@
 
 mod users;
 
+use self::users::Users;
 use super::api::Engine;
 use super::apply::{Site, context};
 use super::context::{Context, Item};
@@ -60,7 +61,9 @@ pub(super) async fn open(engine: &Engine, key: &InstanceKey, drain: Option<Drain
     site.resolve_all(&context(engine, &session.journal(), &Stop::default())).await?;
     let taken = Box::pin(unrecorded::take_in(engine, &site, &session.journal())).await?;
     let state = session.journal().snapshot();
-    let (_, former) = ownership::look_at_others(engine.store.as_ref(), key, Some(&state)).await?;
+    let mut users = Users::default();
+    let (_, former) =
+        ownership::look_at_others(engine.store.as_ref(), key, Some(&state), |other| users.add(&state, other)).await?;
     let mut doomed = Vec::new();
     for record in &state.resources {
         doomed.push(site.doomed(site.recorded_item(record, &state.lineage).await?, record.clone()));
@@ -71,9 +74,7 @@ pub(super) async fn open(engine: &Engine, key: &InstanceKey, drain: Option<Drain
     let copies = Box::pin(copies::look(&site, Some(&state))).await?;
     copies::tell_destroy(&copies, &mut plan);
     tell(taken, doomed.is_empty(), &mut plan);
-    // One that cannot be read says so wherever it is used.
-    let others = session::read_each(engine.store.as_ref()).await?.into_iter().filter_map(|(_, other)| other.ok());
-    users::refuse(&mut plan, &state, &others.collect::<Vec<_>>());
+    users.refuse(&mut plan, &state);
     Ok(Some(Destroy { engine: engine.clone(), session, doomed, copies, former: Arc::new(former), drain, plan }))
 }
 

@@ -10,7 +10,7 @@ use super::work::Work;
 use crate::aws::tags::{self, Marks, Tags};
 use crate::graph::identity::Identity;
 use crate::kinds::compare::at;
-use crate::state::elsewhere::{check_two, visit_others};
+use crate::state::elsewhere::{check_two, move_command, visit_others};
 use crate::state::error::StateError;
 use crate::state::file::{InstanceKey, StateFile};
 use crate::state::store::Store;
@@ -70,16 +70,17 @@ pub(super) struct FormerNames(BTreeSet<String>);
 impl FormerNames {
     /// The instance that an object's tags name, if it is another one than ours, by whatever name ours went.
     pub(super) fn stranger<'a>(&self, tags: &'a Tags, marks: &Marks) -> Option<&'a str> {
-        tags::instance(tags).filter(|named| *named != tags::value(&marks.instance) && !self.0.contains(*named))
+        marks.other_instance(tags).filter(|named| !self.0.contains(*named))
     }
 }
 
 /// Looks at every other state of the store, one after the other. Error [`StateError::RecordedTwice`] if one of them records what
-/// this state records: whatever is done by the one is done to the other.
+/// this state records: whatever is done by the one is done to the other. `also` sees each of them, too.
 pub(super) async fn look_at_others(
     store: &dyn Store,
     instance: &InstanceKey,
     own: Option<&StateFile>,
+    mut also: impl FnMut(&StateFile),
 ) -> Result<(Recorded, FormerNames), StateError> {
     let (mut recorded, mut former) = (Recorded::default(), FormerNames::default());
     visit_others(store, instance, |other| {
@@ -90,6 +91,7 @@ pub(super) async fn look_at_others(
             }
         }
         recorded.add(&other);
+        also(&other);
         Ok(())
     })
     .await?;
@@ -142,18 +144,12 @@ pub(super) fn refuse(planned: &mut Planned, work: &Work, own: Option<&StateFile>
 }
 
 fn reason(what: &str, owner: &InstanceKey, instance: &InstanceKey) -> String {
-    let short = |key: &InstanceKey| format!("{}/{}", key.kind, key.name);
-    let namespaces = if owner.namespace == instance.namespace {
-        format!(" -n {}", owner.namespace)
-    } else {
-        format!(" -n {} --to-namespace {}", owner.namespace, instance.namespace)
-    };
     format!(
         "{what} is recorded as an object of {owner}: {instance} cannot own it too; if it is the same instance under a new name: \
-         `fleetctl state mv {} {}{namespaces}`, else give the objects of {} other names",
-        short(owner),
-        short(instance),
-        short(instance)
+         `{}`, else give the objects of {}/{} other names",
+        move_command(owner, instance),
+        instance.kind,
+        instance.name
     )
 }
 
@@ -247,7 +243,7 @@ mod tests {
         let mut state = other(&mut scene, "vpc", |_| {});
         state.instance = scene.work.key();
         let store = store_of(&[&state]).await;
-        let (recorded, _) = look_at_others(&store, &state.instance, Some(&state)).await.unwrap();
+        let (recorded, _) = look_at_others(&store, &state.instance, Some(&state), |_| {}).await.unwrap();
         assert!(recorded.identities.is_empty() && recorded.names.is_empty());
     }
 
@@ -257,7 +253,7 @@ mod tests {
         let one = other(&mut scene, "vpc", |_| {});
         let copy = StateFile { instance: InstanceKey { name: "copy".into(), ..one.instance.clone() }, ..one.clone() };
         let store = store_of(&[&one, &copy]).await;
-        let refused = look_at_others(&store, &copy.instance, Some(&copy)).await.unwrap_err().to_string();
+        let refused = look_at_others(&store, &copy.instance, Some(&copy), |_| {}).await.unwrap_err().to_string();
         assert_eq!(
             refused,
             "one object of Network/copy in namespace argocd is recorded by Network/before in namespace argocd too (VPC id): nothing is \
@@ -267,7 +263,7 @@ mod tests {
         );
         let another = StateFile { lineage: "another".into(), ..copy };
         let store = store_of(&[&one, &another]).await;
-        let refused = look_at_others(&store, &one.instance, Some(&one)).await.unwrap_err().to_string();
+        let refused = look_at_others(&store, &one.instance, Some(&one), |_| {}).await.unwrap_err().to_string();
         assert!(
             refused.ends_with("`fleetctl state rm ADDRESS` lets go of them in the state that should not have them"),
             "{refused}"
@@ -283,7 +279,7 @@ mod tests {
             StateFile { lineage: lineage.into(), ..state }
         };
         let store = store_of(&[&now, &named("moved", &now.lineage), &named("unlike", "another")]).await;
-        let (_, former) = look_at_others(&store, &now.instance, Some(&now)).await.unwrap();
+        let (_, former) = look_at_others(&store, &now.instance, Some(&now), |_| {}).await.unwrap();
         let marks = Marks { lineage: now.lineage.clone(), instance: marked(&now.instance), address: "a".into() };
         let stranger = |name: &str| {
             let tags = Tags::from([(tags::INSTANCE.to_owned(), format!("argocd/Network/{name}"))]);

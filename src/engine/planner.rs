@@ -30,9 +30,6 @@ use std::collections::BTreeMap;
 /// Kinds whose removal or replacement has to be confirmed by name.
 pub(super) const PRECIOUS: [&str; 3] = ["Cluster", "VPC", "Role"];
 
-/// Where a registration says which cluster it is for.
-pub(super) const SERVER: &str = "stringData.server";
-
 /// What to do about an object of another state.
 const WAY_OUT: &str = "use the state folder that made it (--state), or another name; if that state is lost, `fleetctl state rebuild` \
                        makes it anew from what is there";
@@ -332,12 +329,12 @@ impl Decision<'_> {
     fn compared(&self, observed: &Observed, phase: Phase, applied: Option<&Value>, state: Option<String>) -> Change {
         let unknown = unknown_leaves(self.desired);
         let changes = differences(self.kind, &self.seen.subject, self.desired, observed, applied);
-        if let Some(change) = changes.iter().find(|change| change.changeability != Changeability::InPlace) {
-            if self.follows_its_cluster(change, applied) {
-                return self.with_fields(Action::Replace, Some("its cluster was made anew".to_owned()), &changes, &[]);
-            }
-            let reason = refusal(change);
-            return self.with_fields(Action::Refused, Some(reason), &changes, &[]);
+        if let Some(change) = most_refused(&changes) {
+            let (action, reason) = match change.changeability {
+                Changeability::Follows => (Action::Replace, change.reason.unwrap_or_default().to_owned()),
+                _ => (Action::Refused, refusal(change)),
+            };
+            return self.with_fields(action, Some(reason), &changes, &[]);
         }
         if let Some((change, source)) = guards::moved_onto_new(self, observed, applied, &unknown) {
             let reason = guards::why_not_moved(&change, source);
@@ -353,15 +350,6 @@ impl Decision<'_> {
             }
             None => self.change(Action::None, None),
         }
-    }
-
-    /// Whether a registration stands for a cluster that is no more: the documents want the same cluster as before, and that
-    /// has another server.
-    fn follows_its_cluster(&self, change: &FieldChange, applied: Option<&Value>) -> bool {
-        let desired = self.desired.known_part();
-        let wanted = desired.pointer("/stringData/server").filter(|server| server.is_string());
-        let is_same = wanted.is_some() && wanted == applied.and_then(|applied| applied.pointer("/stringData/server"));
-        is_same && self.place.identity.is_secret() && change.path == SERVER
     }
 
     fn with_fields(
@@ -422,10 +410,17 @@ fn nobodys(observed: &Observed) -> String {
     format!("{} exists and carries no fleetctl tags: it is somebody else's; remove it, or give yours another name", observed.id)
 }
 
+/// The change that decides where not all can be made in place: one that is refused goes before one that is followed.
+pub(super) fn most_refused(changes: &[FieldChange]) -> Option<&FieldChange> {
+    let not_in_place = changes.iter().filter(|change| change.changeability != Changeability::InPlace);
+    not_in_place.min_by_key(|change| change.changeability == Changeability::Follows)
+}
+
 /// Why a change is refused, and the way out.
 pub fn refusal(change: &FieldChange) -> String {
     let way_out = match change.changeability {
         Changeability::Replacement => "take the change back, or destroy and apply anew",
+        Changeability::Follows => "apply again, which replaces it",
         Changeability::NotCarriedOut | Changeability::InPlace => "take the change back, or make it by hand and apply again",
     };
     format!("{}; {way_out}", why_impossible(change))

@@ -90,6 +90,8 @@ pub enum Changeability {
     InPlace,
     /// Only by making a new object.
     Replacement,
+    /// By making a new object, which nobody has to decide: what this one stands for was made anew, as the reason says.
+    Follows,
     /// AWS could do it, but fleetctl does not carry it out yet.
     NotCarriedOut,
 }

@@ -89,8 +89,7 @@ fn way_out(state: &StateFile, other: &StateFile) -> String {
 }
 
 /// How the state of an instance is given another name.
-fn move_command(from: &InstanceKey, to: &InstanceKey) -> String {
+pub fn move_command(from: &InstanceKey, to: &InstanceKey) -> String {
     let namespace = if from.namespace == to.namespace { String::new() } else { format!(" --to-namespace {}", to.namespace) };
-    let (kind, name, there) = (&from.kind, &from.name, &to.name);
-    format!("fleetctl state mv {kind}/{name} {kind}/{there} -n {}{namespace}", from.namespace)
+    format!("fleetctl state mv {}/{} {}/{} -n {}{namespace}", from.kind, from.name, to.kind, to.name, from.namespace)
 }

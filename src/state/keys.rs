@@ -18,9 +18,6 @@ impl Keys {
         let (namespace, file) = state.split_once('/')?;
         let stem = file.strip_suffix(".json")?;
         let (kind, name) = stem.split_once('.')?;
-        if is_aside(file) {
-            return None;
-        }
         // Kinds begin with a capital letter; this tells states from other JSON files that people put here.
         let like_state = kind.starts_with(|first: char| first.is_ascii_uppercase()) && !name.is_empty() && !name.contains('/');
         like_state.then(|| Self { state: state.to_owned(), journal: format!("{namespace}/{stem}.journal/") })
@@ -94,17 +91,6 @@ impl Keys {
     }
 }
 
-/// Whether a file was kept aside by a rebuild, `STATE.json.damaged-HASH-FILE`, where FILE is the state's own file, one of its
-/// previous versions or a segment. It ends like a state and is none.
-fn is_aside(file: &str) -> bool {
-    let Some((state, rest)) = file.split_once(".json.damaged-") else { return false };
-    let Some((hash, kept)) = rest.split_once('-') else { return false };
-    let is_hash = hash.len() == 12 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let is_segment =
-        kept.strip_suffix(".json").is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
-    is_hash && (is_segment || kept.strip_prefix(state).is_some_and(|rest| rest.starts_with(".json")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,14 +98,11 @@ mod tests {
     #[test]
     fn what_a_rebuild_kept_aside_is_no_state() {
         let aside = [
-            "argocd/EksCluster.a.json.damaged-0123456789ab-EksCluster.a.json",
-            "argocd/EksCluster.a.json.damaged-0123456789ab-EksCluster.a.json.backup-3",
-            "argocd/EksCluster.a.json.damaged-0123456789ab-000000000007.json",
+            "argocd/EksCluster.a.json.damaged-0123456789ab-EksCluster.a.json.kept",
+            "argocd/EksCluster.a.json.damaged-0123456789ab-EksCluster.a.json.backup-3.kept",
+            "argocd/EksCluster.a.json.damaged-0123456789ab-000000000007.json.kept",
         ];
         assert_eq!(Keys::all(&aside.map(str::to_owned)), []);
-        // Names that only look like it are taken.
-        assert!(Keys::of("argocd/EksCluster.a.json.damaged-1.json").is_some());
-        assert!(Keys::of("argocd/EksCluster.damaged-0123456789ab-a.json").is_some());
     }
 
     #[test]

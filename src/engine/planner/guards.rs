@@ -46,7 +46,7 @@ fn stays_put(kind: &str, change: FieldChange) -> Option<FieldChange> {
     match change.changeability {
         Changeability::InPlace if leaves_network => Some(FieldChange { reason: Some(CUT_OFF), ..change }),
         Changeability::InPlace => None,
-        Changeability::Replacement | Changeability::NotCarriedOut => Some(change),
+        Changeability::Replacement | Changeability::Follows | Changeability::NotCarriedOut => Some(change),
     }
 }
 

@@ -5,9 +5,9 @@ use crate::engine::context::{Context, Item, Trouble, Usually};
 use crate::engine::events::{Event, StepName};
 use crate::engine::look::{Depth, Presence, look, look_until_sure, passes};
 use crate::engine::pace::Pace;
-use crate::engine::planner::{SERVER, refusal};
+use crate::engine::planner::{most_refused, refusal};
 use crate::engine::resolve::resolve_open;
-use crate::kinds::kind::{Changeability, Observed, Owner, Readiness, StepError, why_failed};
+use crate::kinds::kind::{Observed, Owner, Readiness, StepError, why_failed};
 use crate::state::file::{Phase, Record, Wait};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -74,19 +74,16 @@ pub(super) async fn configure(
     observed: Observed,
     fresh: bool,
 ) -> Result<Configured, Trouble> {
-    let is_registration = item.subject.identity.is_secret();
-    // Its cluster may have come up only in this run, and have another server than the one that is registered.
-    let observed =
-        if is_registration && !fresh { read_again(context, item, &with_server(item, &record, desired)).await? } else { observed };
+    // The cluster of a registration may have come up only in this run, and have another server than the one that is registered.
+    let observed = if item.subject.identity.is_secret() && !fresh {
+        // What was taken in before its cluster was known has no server recorded.
+        let applied = item.kind.recordable(desired);
+        read_again(context, item, &Record { applied, ..record.clone() }).await?
+    } else {
+        observed
+    };
     let changes = item.kind.compare(&item.subject, desired, &observed, Some(&record.applied));
-    let refused = changes.iter().find(|change| change.changeability != Changeability::InPlace);
-    if let (Some(change), false) = (refused, fresh) {
-        if is_registration && change.path == SERVER {
-            let id = &record.id;
-            return Err(Trouble::Failed(format!(
-                "{id} is no more: its cluster was made anew; apply again replaces the registration"
-            )));
-        }
+    if let (Some(change), false) = (most_refused(&changes), fresh) {
         // An input became known only now and asks for what the plan did not show.
         return Err(Trouble::Failed(refusal(change)));
     }
@@ -109,13 +106,6 @@ pub(super) async fn configure(
     };
     context.journal.put(record.clone()).await?;
     Ok(Configured { record, observed, changed: !changes.is_empty(), open })
-}
-
-/// A registration is read by the server that was wanted for it; of one that was only just taken in, that is not recorded yet.
-fn with_server(item: &Item, record: &Record, desired: &Value) -> Record {
-    let is_known = record.applied["stringData"]["server"].is_string();
-    let applied = if is_known { record.applied.clone() } else { item.kind.recordable(desired) };
-    Record { applied, ..record.clone() }
 }
 
 /// The wait that begins when an object is as wanted. One that an earlier run began goes on if nothing was changed since.

@@ -18,6 +18,9 @@ const NAME: &str = "Applications are called after the cluster's name and find it
 /// Why a registration cannot get another server.
 const SERVER: &str = "Argo CD knows a cluster by its server: another server is another registration";
 
+/// Why a registration is replaced unasked.
+const MADE_ANEW: &str = "its cluster was made anew";
+
 type Map = BTreeMap<String, String>;
 
 /// The observed object. `server` is what stands for the server in the Secret: the ARN, where it is the ARN's cluster.
@@ -131,21 +134,15 @@ pub(super) fn carried_over(wanted: Map, observed: &Value) -> Map {
 fn server(desired: &Value, observed: &Observed) -> Option<FieldChange> {
     let (after, before) = (&desired["stringData"]["server"], &observed.spec["stringData"]["server"]);
     let (now, then) = (&observed.status["cluster"]["server"], &observed.status["server"]);
-    let moved = now.is_string() && now != then;
-    let (before, after) = if after.is_string() && after != before {
-        (before, after)
-    } else if moved {
-        (then, now)
+    let (before, after, changeability, reason) = if after.is_string() && after != before {
+        (before, after, Changeability::Replacement, SERVER)
+    } else if now.is_string() && now != then {
+        (then, now, Changeability::Follows, MADE_ANEW)
     } else {
         return None;
     };
-    Some(FieldChange {
-        path: "stringData.server".to_owned(),
-        before: before.clone(),
-        after: after.clone(),
-        changeability: Changeability::Replacement,
-        reason: Some(SERVER),
-    })
+    let (before, after, reason) = (before.clone(), after.clone(), Some(reason));
+    Some(FieldChange { path: "stringData.server".to_owned(), before, after, changeability, reason })
 }
 
 /// How Argo CD reaches the cluster: what it gives back is compared, and the hash of what it does not.

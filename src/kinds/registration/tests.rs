@@ -143,12 +143,13 @@ fn another_endpoint_is_another_registration() {
     cluster.server = "https://OLD.gr7.us-west-2.eks.amazonaws.com".into();
     let found = changes(&cluster);
     assert_eq!(paths(&found), ["stringData.server"]);
-    assert_eq!(found[0].changeability, Changeability::Replacement);
+    assert_eq!(found[0].changeability, Changeability::Follows);
     assert_eq!((&found[0].before, &found[0].after), (&json!(cluster.server), &json!(SERVER)));
     let mut desired = wanted();
     desired["stringData"]["server"] = json!("arn:aws:eks:us-west-2:111122223333:cluster/other");
     let found = Registration.compare(&us(), &desired, &there(&stored()), None);
     assert_eq!((found[0].path.as_str(), &found[0].before), ("stringData.server", &json!(ARN)));
+    assert_eq!(found[0].changeability, Changeability::Replacement, "that is for somebody to decide");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::{Found, How, NotTaken, why_not};
 use crate::engine::apply::Site;
 use crate::engine::context::Item;
+use crate::engine::copies::holds;
 use crate::engine::planner::differences;
 use crate::engine::recovery::listing::Listed;
 use crate::engine::refresh::Wanted;
@@ -292,15 +293,6 @@ fn mentions(spec: &Value, record: &Record) -> bool {
     let by_id = record.identity.kind != "Role" && record.identity.kind != "Cluster";
     let of_cluster = record.identity.kind == "Cluster" && spec.get("clusterName").and_then(Value::as_str) == Some(&record.id);
     of_cluster || holds(spec, &|text| arn == Some(text) || by_id && text == record.id)
-}
-
-fn holds(value: &Value, is_it: &dyn Fn(&str) -> bool) -> bool {
-    match value {
-        Value::String(text) => is_it(text),
-        Value::Array(items) => items.iter().any(|item| holds(item, is_it)),
-        Value::Object(entries) => entries.values().any(|entry| holds(entry, is_it)),
-        _ => false,
-    }
 }
 
 /// What is there, in the shape of what is applied.
